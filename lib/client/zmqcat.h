@@ -1,0 +1,138 @@
+/*
+ * libzmqcat: a client of the zmqcat bus.
+ *
+ * Blocking calls over one connection; not thread-safe, use one connection a thread. Heartbeats of the
+ * hub are answered inside every call that reads; a program that works longer than 15 s between calls
+ * holds a lease (the hub waits for it) or calls zmqcat_poll. Frames that are not the answer to the
+ * call in progress (subscriptions) are kept and given by zmqcat_next.
+ *
+ * Calls return 0 or a negative enum zmqcat_error; zmqcat_error_text tells why in one line.
+ */
+#ifndef ZMQCAT_H
+#define ZMQCAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ZMQCAT_PUBLIC __attribute__((visibility("default")))
+
+struct zmqcat; /* one connection */
+
+enum zmqcat_error {
+    ZMQCAT_OK = 0,
+    ZMQCAT_FAILED = -1,      /* the system refused: see zmqcat_error_text */
+    ZMQCAT_USAGE = -2,       /* an argument is unusable */
+    ZMQCAT_TIMEOUT = -3,     /* nothing within the time asked for, or `mailbox: empty` */
+    ZMQCAT_REFUSED = -4,     /* err from the hub with code full, denied or unroutable */
+    ZMQCAT_CLOSED = -5,      /* the hub closed the connection, or `mailbox: closed` */
+    ZMQCAT_PROTOCOL = -6,    /* the other side broke the protocol */
+    ZMQCAT_ERR = -7,         /* any other err from the hub */
+};
+
+struct zmqcat_header {
+    const char *key; /* UTF-8, may hold NUL: use the lengths */
+    size_t key_len;
+    const char *value;
+    size_t value_len;
+};
+
+/* A message as received. Valid until the next call on the connection. Strings are not
+ * NUL-terminated beyond their length only by accident: use the lengths. */
+struct zmqcat_msg {
+    const char *op; /* "msg", "rep", … */
+    size_t op_len;
+    const char *id;
+    size_t id_len;
+    const char *name;
+    size_t name_len;
+    const char *from;
+    size_t from_len;
+    const char *by; /* authenticated sender, or empty */
+    size_t by_len;
+    const void *payload;
+    size_t payload_len;
+    const char *delivery; /* reserve, ready */
+    size_t delivery_len;
+    int64_t lease;   /* unix second at which the lease ends, 0 if none */
+    int64_t attempt; /* 1 for the first delivery, 0 if unknown */
+    int64_t at_ms;   /* unix ms of acceptance, 0 if unknown */
+    bool end;        /* last of a batch */
+    const struct zmqcat_header *headers;
+    size_t headers_count;
+};
+
+struct zmqcat_put_options {
+    const char *id; /* NULL: none */
+    const struct zmqcat_header *headers;
+    size_t headers_count;
+    int64_t delay_ms; /* 0: visible at once */
+    int64_t ttl_ms;   /* 0: never expires */
+};
+
+/* Connects. address: "unix:///path", "/path", "./path", "tcp://host:port", "host:port",
+ * "[::1]:port", or NULL for the default (ZMQCAT_LISTEN, else the system and user sockets, whose
+ * listener must be root, the caller or the user zmqcat). name: sent in hello, NULL for the host name.
+ * On failure *ret_bus is a closed connection that only carries the error text (free it), or NULL. */
+ZMQCAT_PUBLIC int zmqcat_open(const char *address, const char *name, struct zmqcat **ret_bus);
+ZMQCAT_PUBLIC void zmqcat_free(struct zmqcat *bus);
+/* One line: what failed and why. Never NULL. */
+ZMQCAT_PUBLIC const char *zmqcat_error_text(const struct zmqcat *bus);
+/* `code` of the last err frame ("full", "denied", …), or "". */
+ZMQCAT_PUBLIC const char *zmqcat_error_code(const struct zmqcat *bus);
+/* The socket, to poll for reading; then call zmqcat_poll. */
+ZMQCAT_PUBLIC int zmqcat_fd(const struct zmqcat *bus);
+/* Where the connection leads, as an address. */
+ZMQCAT_PUBLIC const char *zmqcat_address(const struct zmqcat *bus);
+
+ZMQCAT_PUBLIC int zmqcat_put(struct zmqcat *bus, const char *name, size_t name_len,
+                             const void *payload, size_t len,
+                             const struct zmqcat_put_options *options);
+/* wait_ms < 0: for ever. */
+ZMQCAT_PUBLIC int zmqcat_take(struct zmqcat *bus, const char *name, size_t name_len,
+                              int64_t wait_ms, struct zmqcat_msg *ret_msg);
+/* lease_s <= 0: the hub's default. */
+ZMQCAT_PUBLIC int zmqcat_reserve(struct zmqcat *bus, const char *name, size_t name_len,
+                                 int64_t lease_s, int64_t wait_ms, struct zmqcat_msg *ret_msg);
+ZMQCAT_PUBLIC int zmqcat_ready(struct zmqcat *bus, const char *name, size_t name_len,
+                               int64_t wait_ms, struct zmqcat_msg *ret_msg);
+ZMQCAT_PUBLIC int zmqcat_ack(struct zmqcat *bus, const char *delivery, size_t len);
+/* delay_ms 0: visible again at once. */
+ZMQCAT_PUBLIC int zmqcat_nack(struct zmqcat *bus, const char *delivery, size_t len,
+                              int64_t delay_ms);
+/* Extends the lease; *ret_lease (may be NULL) gets the unix second at which it ends. */
+ZMQCAT_PUBLIC int zmqcat_touch(struct zmqcat *bus, const char *delivery, size_t len,
+                               int64_t lease_s, int64_t *ret_lease);
+/* Answers the request whose message id was received. */
+ZMQCAT_PUBLIC int zmqcat_rep(struct zmqcat *bus, const char *id, size_t id_len, const char *name,
+                             size_t name_len, const void *payload, size_t len);
+/* One attempt with this id; a retry with the same id is not queued twice. */
+ZMQCAT_PUBLIC int zmqcat_req(struct zmqcat *bus, const char *id, const char *name, size_t name_len,
+                             const void *payload, size_t len, int64_t timeout_ms,
+                             struct zmqcat_msg *ret_msg);
+/* *ret_subs (may be NULL): sessions that had a matching subscription. */
+ZMQCAT_PUBLIC int zmqcat_pub(struct zmqcat *bus, const char *topic, size_t topic_len,
+                             const void *payload, size_t len,
+                             const struct zmqcat_put_options *options, int64_t *ret_subs);
+ZMQCAT_PUBLIC int zmqcat_sub(struct zmqcat *bus, const char *prefix, size_t prefix_len);
+ZMQCAT_PUBLIC int zmqcat_unsub(struct zmqcat *bus);
+/* Next delivery of a subscription. wait_ms < 0: for ever. */
+ZMQCAT_PUBLIC int zmqcat_next(struct zmqcat *bus, int64_t wait_ms, struct zmqcat_msg *ret_msg);
+ZMQCAT_PUBLIC int zmqcat_ping(struct zmqcat *bus, int64_t wait_ms);
+/* stat (name NULL: the sums), list, info and the control verbs: *ret_json is the `result` object as
+ * JSON text, valid until the next call. name may be NULL. extra: further JSON members such as
+ * "\"max\":1000", or NULL. */
+ZMQCAT_PUBLIC int zmqcat_query(struct zmqcat *bus, const char *op, const char *name, size_t name_len,
+                               const char *extra, const char **ret_json, size_t *ret_len);
+/* Reads what is there without waiting and answers heartbeats. */
+ZMQCAT_PUBLIC int zmqcat_poll(struct zmqcat *bus);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * A whole hub without its sockets and files: sessions with the bus protocol, mailboxes, topics,
+ * requests, the durable log and the control verbs. The host moves bytes and disk requests; the
+ * simulator does the same with faults.
+ */
+#ifndef ZC_NODE_HUB_H
+#define ZC_NODE_HUB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/time.h"
+#include "store/disk.h"
+#include "store/log.h"
+
+struct zc_hub;
+struct zc_session;
+
+/* Limits and choices; zc_hub_config_default fills all but the store. */
+struct zc_hub_config {
+    const char *version;
+    int64_t heartbeat_ms;      /* <= 0: off */
+    uint64_t payload_max;      /* bytes of a put, req, pub payload; at most 1,400 KiB */
+    uint64_t mailbox_cap;      /* messages queued in one mailbox */
+    uint64_t sub_buffer;       /* deliveries buffered for a subscriber */
+    uint64_t topics_max;       /* last values kept */
+    uint64_t headers_max;      /* headers of one message, at most ZC_MSG_HEADERS_CAP */
+    uint64_t headers_bytes;    /* names plus values */
+    uint64_t mailboxes_max;
+    uint64_t sessions_max;
+    uint64_t session_bytes;    /* output bound of one session */
+    uint64_t hot_bytes;        /* durable payloads kept in memory, all mailboxes together */
+    bool trace;
+    bool durable;              /* a log lies under the mailboxes: `log` counts */
+    struct zc_log_config log;
+    const char *storage_path;  /* for status; NULL with memory */
+};
+
+void zc_hub_config_default(struct zc_hub_config *ret_config);
+
+/* What accept knows of a peer. */
+struct zc_peer {
+    const char *identity; /* authenticated: "uid:1000", "tcp:127.0.0.1:5"; copied */
+    const char *name;     /* default `from`: "@" on a unix socket, "ip:port" on TCP; copied */
+    bool control;         /* the administrator's socket: status and trace, nothing else */
+};
+
+enum zc_hub_event_kind {
+    ZC_HUB_READY,    /* the store is recovered; sessions may be attached */
+    ZC_HUB_UNUSABLE, /* the store cannot be opened: text, err. Nothing more happens */
+    ZC_HUB_OUTPUT,   /* session has output, or wants (no) input anew: call output and wants_input */
+    ZC_HUB_CLOSE,    /* session ended; write nothing more, close, then zc_hub_detach */
+    ZC_HUB_LOG,      /* a line for the administrator: level, text; host limits its rate */
+    ZC_HUB_TRACE,    /* a frame passed: text is the line, escaped */
+    ZC_HUB_STOPPED,  /* after zc_hub_stop: all output was given and the log is closed */
+};
+
+/* syslog priorities */
+enum zc_hub_level { ZC_HUB_ERR = 3, ZC_HUB_WARNING = 4, ZC_HUB_NOTICE = 5, ZC_HUB_INFO = 6 };
+
+struct zc_hub_event {
+    enum zc_hub_event_kind kind;
+    struct zc_session *session;
+    void *data; /* the session's host pointer */
+    enum zc_hub_level level;
+    const char *text; /* valid until the next call of zc_hub_event */
+    int err;
+};
+
+/* seed: 32 random bytes; the hub's only randomness. NULL when memory is refused. */
+struct zc_hub *zc_hub_new(const struct zc_hub_config *config, const uint8_t seed[32],
+                          struct zc_now now);
+void zc_hub_free(struct zc_hub *hub);
+
+/* Starts a session. data is the host's pointer for it. Over sessions_max the session only carries
+ * one err `unavailable` and a close. NULL: no memory; close the connection. */
+struct zc_session *zc_hub_attach(struct zc_hub *hub, struct zc_now now, const struct zc_peer *peer,
+                                 void *data);
+/* The connection is gone: the session gives back all it holds; the pointer is dead after this. */
+void zc_hub_detach(struct zc_hub *hub, struct zc_session *s, struct zc_now now);
+/* Bytes from the peer; data is overwritten while parsing. All len bytes are consumed (kept where
+ * needed). */
+void zc_hub_input(struct zc_hub *hub, struct zc_session *s, struct zc_now now, uint8_t *data,
+                  size_t len);
+/* The peer will send nothing more (half-close). */
+void zc_hub_eof(struct zc_hub *hub, struct zc_session *s, struct zc_now now);
+/* False: leave the peer's bytes in the kernel until a ZC_HUB_OUTPUT event says otherwise. */
+bool zc_hub_wants_input(const struct zc_hub *hub, const struct zc_session *s);
+/* Up to cap slices of what is to be sent, without consuming them; valid until the next call on this
+ * session. The host sends what the socket takes and reports the bytes with zc_hub_sent. */
+void zc_hub_output(struct zc_hub *hub, struct zc_session *s, struct zc_slice *ret_slices, size_t cap,
+                   size_t *ret_n);
+/* The kernel accepted n bytes of the output. */
+void zc_hub_sent(struct zc_hub *hub, struct zc_session *s, struct zc_now now, size_t n);
+
+/* Next disk request; ask after all input of a turn was given (group commit). */
+bool zc_hub_disk_op(struct zc_hub *hub, struct zc_now now, struct zc_disk_op *ret_op);
+void zc_hub_disk_done(struct zc_hub *hub, struct zc_now now, const struct zc_disk_completion *done);
+
+void zc_hub_tick(struct zc_hub *hub, struct zc_now now);
+struct zc_mono zc_hub_deadline(struct zc_hub *hub);
+bool zc_hub_event(struct zc_hub *hub, struct zc_now now, struct zc_hub_event *ret_event);
+/* Waiters get err `mailbox: closed`, sessions end after their output, leases are given back, the log
+ * is closed clean, then ZC_HUB_STOPPED. */
+void zc_hub_stop(struct zc_hub *hub, struct zc_now now);
+
+/* For STATUS= and tests. */
+struct zc_hub_stats {
+    uint64_t sessions, mailboxes, queued, leased, delayed, topics, waiters;
+    uint64_t puts, takes, acks, redelivered, expired, dropped_subs, damaged;
+    uint64_t memory_bytes; /* message bodies and queued output held */
+    enum zc_log_state storage; /* ZC_LOG_CLOSED when not durable and no log */
+};
+void zc_hub_stats(const struct zc_hub *hub, struct zc_hub_stats *ret_stats);
+
+#endif

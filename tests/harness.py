@@ -1,0 +1,281 @@
+"""What the black-box tests share: a hub process, raw ZMQC connections, the command.
+
+Everything runs from BUILD (environment ZMQCAT_BUILD, default ./build) in a short temporary directory;
+every process a test starts is ended by its process id.
+"""
+import atexit, base64, json, os, re, shutil, signal, socket, struct, subprocess, sys, tempfile, time
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.abspath(os.environ.get("ZMQCAT_BUILD", os.path.join(ROOT, "build")))
+HUB = os.path.join(BUILD, "zmqcat-hub")
+CLI = os.path.join(BUILD, "zmqcat")
+# Slow builds (sanitizers, valgrind) get more time.
+SLOW = float(os.environ.get("ZMQCAT_TEST_SLOW", "1"))
+MASK = {"delivery", "lease"}
+# Fields and frames that the old protocol does not have (docs/man/zmqc.5, ADDITIONS).
+ADDITIONS = ("headers", "attempt", "at", "by", "end", "peek", "subs", "epoch", "count", "failed", "code",
+             "result")
+
+_children = []
+
+
+def _reap():
+    for p in _children:
+        if p.poll() is None:
+            p.kill()
+            p.wait()
+
+
+atexit.register(_reap)
+
+
+def tempdir():
+    d = tempfile.mkdtemp(prefix="zq", dir="/tmp")
+    atexit.register(shutil.rmtree, d, True)
+    return d
+
+
+def wait_for(what, seconds=10.0, step=0.01):
+    """Polls what() until it is true; returns its value or raises."""
+    end = time.monotonic() + seconds * SLOW
+    while True:
+        value = what()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError("gave up waiting")
+        time.sleep(step)
+
+
+class Hub:
+    """A zmqcat-hub process. `durable=True` gives it a mailbox directory that survives restart()."""
+
+    def __init__(self, *options, durable=False, listen=None, env=None, start=True, wrapper=(), heartbeat=None):
+        self.dir = tempdir()
+        self.path = os.path.join(self.dir, "s")
+        self.listen = listen or "unix://" + self.path
+        self.options = list(options)
+        self.mailbox = os.path.join(self.dir, "m")
+        if durable:
+            self.options += ["--mailbox", self.mailbox]
+        if heartbeat is not None:
+            self.options += ["--heartbeat", heartbeat]
+        self.env = dict(os.environ, **(env or {}))
+        self.wrapper = list(wrapper)
+        self.log = os.path.join(self.dir, "log")
+        self.proc = None
+        if start:
+            self.start()
+
+    def start(self, *more):
+        out = open(self.log, "ab")
+        self.proc = subprocess.Popen(self.wrapper + [HUB, "--local", "--listen", self.listen] + self.options
+                                     + list(more), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                     env=self.env)
+        out.close()
+        _children.append(self.proc)
+        if self.listen.startswith("unix://"):
+            def up():
+                if self.proc.poll() is not None:
+                    raise AssertionError("hub ended: %s\n%s" % (self.proc.returncode, self.logged()))
+                try:
+                    self.connect(hello=False).close()
+                    return True
+                except OSError:
+                    return False
+            wait_for(up)
+        return self
+
+    def logged(self):
+        with open(self.log, errors="replace") as f:
+            return f.read()
+
+    def connect(self, hello=False, timeout=10.0):
+        return Conn(self.path, timeout=timeout, hello=hello)
+
+    def control(self):
+        return Conn(self.path + ".ctl")
+
+    def kill(self, sig=signal.SIGKILL):
+        self.proc.send_signal(sig)
+        return self.proc.wait(20 * SLOW)
+
+    def stop(self):
+        """SIGTERM; returns the exit status."""
+        return self.kill(signal.SIGTERM)
+
+    def restart(self, sig=signal.SIGTERM):
+        self.kill(sig)
+        return self.start()
+
+    def fds(self):
+        return len(os.listdir("/proc/%d/fd" % self.proc.pid))
+
+    def rss(self):
+        with open("/proc/%d/status" % self.proc.pid) as f:
+            return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) * 1024
+
+    def cpu(self):
+        """CPU seconds used so far."""
+        with open("/proc/%d/stat" % self.proc.pid) as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.proc and self.proc.poll() is None:
+            self.proc.terminate()
+            try:
+                self.proc.wait(10 * SLOW)
+            except subprocess.TimeoutExpired:
+                self.proc.kill()
+                self.proc.wait()
+
+
+def frame(obj=None, **fields):
+    """One frame as bytes; fields of the object as keywords (in the order given)."""
+    body = obj if isinstance(obj, bytes) else json.dumps(obj if obj is not None else fields,
+                                                         ensure_ascii=False, separators=(",", ":")).encode()
+    return b"ZMQC" + struct.pack(">I", len(body)) + body
+
+
+class Closed(Exception):
+    """The hub closed the connection."""
+
+
+class Conn:
+    """A raw connection. recv() gives parsed frames and answers heartbeats unless pong=False."""
+
+    def __init__(self, where, timeout=10.0, hello=False, pong=True):
+        if isinstance(where, tuple):
+            self.sock = socket.create_connection(where)
+        else:
+            self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                self.sock.connect(where)
+            except OSError:
+                self.sock.close()
+                raise
+        self.timeout = timeout
+        self.pong = pong
+        self.data = b""
+        if hello:
+            self.call(op="hello", id="h")
+
+    def send(self, obj=None, **fields):
+        self.sock.settimeout(self.timeout * SLOW)
+        self.sock.sendall(frame(obj, **fields))
+
+    def send_raw(self, data):
+        self.sock.settimeout(self.timeout * SLOW)
+        self.sock.sendall(data)
+
+    def recv_bytes(self, timeout=None):
+        """The next frame as bytes, header included. Closed at EOF, TimeoutError when none comes."""
+        end = time.monotonic() + (timeout if timeout is not None else self.timeout) * SLOW
+        while True:
+            if len(self.data) >= 8:
+                if self.data[:4] != b"ZMQC":
+                    raise AssertionError("bad magic from the hub: %r" % self.data[:40])
+                size = 8 + struct.unpack(">I", self.data[4:8])[0]
+                if len(self.data) >= size:
+                    got, self.data = self.data[:size], self.data[size:]
+                    return got
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self.sock.settimeout(left)
+            try:
+                more = self.sock.recv(1 << 18)
+            except (ConnectionResetError, BrokenPipeError):
+                more = b""
+            except socket.timeout:
+                raise TimeoutError from None
+            if not more:
+                raise Closed
+            self.data += more
+
+    def recv(self, timeout=None):
+        while True:
+            got = json.loads(self.recv_bytes(timeout)[8:])
+            if got["op"] == "ping" and self.pong:
+                self.send(v=1, op="pong", id=got.get("id", ""))
+                continue
+            return got
+
+    def call(self, obj=None, **fields):
+        """Sends one frame and returns the next."""
+        self.send(obj, **fields)
+        return self.recv()
+
+    def put(self, name, text, **more):
+        return self.call(v=1, op="put", name=name, text=text, **more)
+
+    def nothing(self, seconds=0.2):
+        """True when no frame comes within the time."""
+        try:
+            got = self.recv(seconds)
+        except TimeoutError:
+            return True
+        raise AssertionError("unexpected frame %r" % got)
+
+    def closed(self, seconds=5.0):
+        """True when the hub closes (frames before that are dropped)."""
+        try:
+            while True:
+                self.recv(seconds)
+        except Closed:
+            return True
+        except TimeoutError:
+            return False
+
+    def half_close(self):
+        self.sock.shutdown(socket.SHUT_WR)
+
+    def close(self):
+        self.sock.close()
+
+    def reset(self):
+        """Closes with RST (TCP) or at once."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+
+
+def payload(msg):
+    """Payload bytes of a msg."""
+    if msg.get("body"):
+        return base64.b64decode(msg["body"])
+    return msg.get("text", "").encode()
+
+
+def cli(*args, stdin=None, env=None, timeout=20, listen=None, cwd=None):
+    """Runs zmqcat; returns CompletedProcess with bytes."""
+    argv = [CLI] + list(args)
+    e = dict(os.environ, **(env or {}))
+    if listen:
+        e["ZMQCAT_LISTEN"] = listen
+    return subprocess.run(argv, input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
+                          capture_output=True, env=e, timeout=timeout * SLOW, cwd=cwd)
+
+
+def skip(why):
+    """Cannot run here: SKIP, which is a failure under CI=true."""
+    if os.environ.get("CI") == "true":
+        raise AssertionError("cannot run here, and CI=true: " + why)
+    raise unittest.SkipTest(why)
+
+
+def main():
+    """Runs the tests of the calling module; the last line is `N passed, N failed[, N skipped]`."""
+    program = unittest.main(module="__main__", exit=False, verbosity=1,
+                            argv=[sys.argv[0]] + sys.argv[1:])
+    r = program.result
+    bad = len(r.failures) + len(r.errors) + len(r.unexpectedSuccesses)
+    for test, why in r.skipped:
+        print("SKIP %s: %s" % (test, why))
+    tail = ", %d skipped" % len(r.skipped) if r.skipped else ""
+    print("%d passed, %d failed%s" % (r.testsRun - bad - len(r.skipped), bad, tail), flush=True)
+    sys.exit(1 if bad else 0)
