@@ -1,26 +1,45 @@
 # zmqcat: build, test, install. `make help` lists the targets.
+# V=1 shows whole command lines. All cores are used; -j1 on the command line wins.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -r -j$(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+endif
+SAY := $(if $(or $(V),$(findstring s,$(firstword -$(MAKEFLAGS)))),:,echo)
+Q := $(if $(V),,@)
 VERSION := 0.1.0
+SOVERSION := 0
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 DESTDIR ?=
 
 B ?= build
-CC ?= cc
+# Built with gcc's sanitizers; `make fuzz` builds with clang.
+B_ASAN ?= build-asan
+B_FUZZ ?= build-fuzz
+FUZZ_SECONDS ?= 60
+CC := $(if $(filter default,$(origin CC)),cc,$(CC))
+AR ?= ar
 PKG_CONFIG ?= pkg-config
+PYTHON ?= python3
+INSTALL ?= install
 UNAME := $(shell uname -s)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wwrite-strings -Wundef -Wvla -Wno-missing-field-initializers
 CFLAGS ?= -O2 -g
-HARDEN ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
-ALL_CFLAGS = -std=gnu11 $(WARN) $(HARDEN) $(CFLAGS) $(EXTRA_CFLAGS) -Ilib -DZC_VERSION='"$(VERSION)"'
+# .ci/run says -Werror.
+WERROR ?=
+HARDEN ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
+PIE := -fPIE
+ALL_CFLAGS = -std=gnu11 $(WARN) $(WERROR) $(HARDEN) $(CFLAGS) $(EXTRA_CFLAGS) -Ilib -DZC_VERSION='"$(VERSION)"'
 ALL_LDFLAGS = $(LDFLAGS) $(EXTRA_LDFLAGS)
 ifeq ($(UNAME),Linux)
-ALL_LDFLAGS += -Wl,-z,relro,-z,now -pie
+ALL_LDFLAGS += -Wl,-z,relro,-z,now
+PROGRAM_LDFLAGS := -pie
 SERVICE ?= systemd
 else ifeq ($(UNAME),Darwin)
 SERVICE ?= launchd
@@ -28,21 +47,24 @@ else
 SERVICE ?= none
 endif
 
-LIBS_CORE := $(shell $(PKG_CONFIG) --libs libsodium)
-LIBS_HOST := $(shell $(PKG_CONFIG) --libs libuv)
-CFLAGS_DEPS := $(shell $(PKG_CONFIG) --cflags libsodium libuv)
+LIBS_CORE := $(shell $(PKG_CONFIG) --libs libsodium 2>/dev/null)
+LIBS_HOST := $(shell $(PKG_CONFIG) --libs libuv 2>/dev/null)
+CFLAGS_DEPS := $(shell $(PKG_CONFIG) --cflags libsodium libuv 2>/dev/null)
 ifeq ($(SERVICE),systemd)
-LIBS_HOST += $(shell $(PKG_CONFIG) --libs libsystemd)
-CFLAGS_DEPS += $(shell $(PKG_CONFIG) --cflags libsystemd)
+LIBS_HOST += $(shell $(PKG_CONFIG) --libs libsystemd 2>/dev/null)
+CFLAGS_DEPS += $(shell $(PKG_CONFIG) --cflags libsystemd 2>/dev/null)
 endif
 
 CORE_SRC := $(wildcard lib/base/*.c lib/crypto/*.c lib/zmqc/*.c lib/store/*.c lib/node/*.c)
 HOST_SRC := $(filter-out lib/host/service_%.c,$(wildcard lib/host/*.c)) lib/host/service_$(SERVICE).c
 CLIENT_SRC := $(wildcard lib/client/*.c)
+# What the client library holds beside its own files.
+CLIENT_BASE_SRC := $(wildcard lib/base/*.c) lib/zmqc/frame.c lib/zmqc/msg.c
 CLI_SRC := $(wildcard cli/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
+BENCH_SRC := $(wildcard bench/*.c)
 
 obj = $(patsubst %.c,$(B)/%.o,$(1))
 CORE := $(B)/libcore.a
@@ -50,40 +72,158 @@ HOST := $(B)/libhost.a
 CLIENT := $(B)/libzmqcat.a
 PROGRAMS := $(B)/zmqcat-hub $(B)/zmqcat
 UNITS := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
-FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(filter-out tests/fuzz/main.c,$(FUZZ_SRC)))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
+LIBFUZZERS := $(patsubst tests/fuzz/%.c,$(B)/libfuzzer/%,$(FUZZ_SRC))
 SIM := $(if $(SIM_SRC),$(B)/sim/sim)
+BENCHES := $(patsubst bench/%.c,$(B)/bench/%,$(BENCH_SRC))
+ifeq ($(UNAME),Darwin)
+SONAME := libzmqcat.$(SOVERSION).dylib
+SOFILE := $(SONAME)
+SOLINK := libzmqcat.dylib
+SHARED_LDFLAGS := -dynamiclib -install_name $(LIBDIR)/$(SONAME)
+else
+SONAME := libzmqcat.so.$(SOVERSION)
+SOFILE := libzmqcat.so.$(VERSION)
+SOLINK := libzmqcat.so
+SHARED_LDFLAGS := -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined -Wl,--as-needed
+endif
+SHARED := $(B)/$(SOFILE)
 
 .DELETE_ON_ERROR:
+.SECONDARY:
 .PHONY: all
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(CLIENT) $(SHARED) ## build the programs and the client library into build/
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CFLAGS_DEPS) -MMD -MP -c -o $@ $<
+	@$(SAY) '  cc    $@'
+	$(Q)$(CC) $(ALL_CFLAGS) $(PIE) $(CFLAGS_DEPS) -MMD -MP -c -o $@ $<
+$(B)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	@$(SAY) '  cc    $@'
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden $(CFLAGS_DEPS) -MMD -MP -c -o $@ $<
 
 $(CORE): $(call obj,$(CORE_SRC))
 $(HOST): $(call obj,$(HOST_SRC))
-$(CLIENT): $(call obj,$(CLIENT_SRC) $(wildcard lib/base/*.c) lib/zmqc/frame.c lib/zmqc/msg.c)
+$(CLIENT): $(call obj,$(CLIENT_SRC) $(CLIENT_BASE_SRC))
 $(CORE) $(HOST) $(CLIENT):
 	@rm -f $@
-	$(AR) rcs $@ $^
+	@$(SAY) '  ar    $@'
+	$(Q)$(AR) rcs $@ $^
+# Only what zmqcat.h marks ZMQCAT_PUBLIC leaves the shared library.
+$(SHARED): $(patsubst %.c,$(B)/pic/%.o,$(CLIENT_SRC) $(CLIENT_BASE_SRC))
+	@$(SAY) '  link  $@'
+	$(Q)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(ALL_LDFLAGS) $(SHARED_LDFLAGS) -o $@ $^ $(LIBS_CORE)
 
+LINK = @mkdir -p $(@D); $(SAY) '  link  $@'
+LINK += $(if $(V),&& set -x,); $(CC) $(ALL_CFLAGS) $(PIE) $(ALL_LDFLAGS) $(PROGRAM_LDFLAGS) -o $@ $^
 $(B)/zmqcat-hub: $(call obj,daemons/hub.c) $(HOST) $(CORE)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_HOST) $(LIBS_CORE)
+	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/zmqcat: $(call obj,$(CLI_SRC)) $(CLIENT)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CORE)
+	$(LINK) $(LIBS_CORE)
 $(B)/unit/%: $(B)/tests/unit/%.o $(HOST) $(CLIENT) $(CORE)
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_HOST) $(LIBS_CORE)
+	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/main.o $(CORE)
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CORE)
+	$(LINK) $(LIBS_CORE)
+$(B)/libfuzzer/%: $(B)/tests/fuzz/%.o $(CORE)
+	$(LINK) -fsanitize=fuzzer $(LIBS_CORE)
 $(B)/sim/sim: $(call obj,$(SIM_SRC)) $(CORE)
-	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS_CORE)
+	$(LINK) $(LIBS_CORE)
+$(B)/bench/%: $(B)/bench/%.o $(CLIENT) $(CORE)
+	$(LINK) $(shell $(PKG_CONFIG) --libs libcjson) $(LIBS_CORE)
+$(B)/bench/%.o: CFLAGS_DEPS += $(shell $(PKG_CONFIG) --cflags libcjson)
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z][a-z -]*:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR= CC=$(CC) CFLAGS="$(CFLAGS)" B=$(B) SERVICE=$(SERVICE)'
+
+# ---- what must be there to build and test ----
+DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
+	python3 mandoc socat strace systemd systemd-container
+DEBIAN_DEV := clang llvm clang-format
+.PHONY: deps deps-dev
+deps: ## install what the build and the tests need (apt; elsewhere the names are printed)
+	@sh docs/deps.sh $(DEBIAN)
+deps-dev: ## install what `make lint` and `make fuzz` need besides
+	@sh docs/deps.sh $(DEBIAN_DEV)
+
+# ---- tests ----
+SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+ASAN_MAKE = $(MAKE) B=$(B_ASAN) HARDEN= CFLAGS="-O1 -g" EXTRA_CFLAGS="$(SAN_FLAGS)"
+RUN = $(PYTHON) tests/run --build $(B) --asan $(B_ASAN)
+.PHONY: programs-check programs-fuzz check check-all sanitize fuzz fuzz-run lint quickstart
+programs-check: all $(UNITS) $(SIM)
+programs-fuzz: $(FUZZERS)
+check: programs-check ## build and run the tests that need only this machine
+	@$(ASAN_MAKE) programs-fuzz
+	@$(RUN) $(T)
+check-all: programs-check ## the same, the long ones, real systemd in a container, all again with sanitizers
+	@$(ASAN_MAKE) programs-check programs-fuzz
+	@$(RUN) --all $(T)
+sanitize: ## the tests under gcc's address and undefined behaviour sanitizers only
+	@$(ASAN_MAKE) programs-check programs-fuzz
+	@$(RUN) --sanitize $(T)
+fuzz: ## fuzz each parser for FUZZ_SECONDS (60) with clang's libFuzzer
+	@$(MAKE) B=$(B_FUZZ) CC=clang HARDEN= CFLAGS="-O1 -g" fuzz-run \
+		EXTRA_CFLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
+# New inputs stay in build-fuzz/corpus; one that crashes lands beside it and is named.
+fuzz-run: $(LIBFUZZERS)
+	for f in $(LIBFUZZERS); do n=$${f##*/fuzz_}; mkdir -p $(B)/corpus/$$n; \
+		$$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+			-artifact_prefix=$(B)/$$n- $(B)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+lint: ## man pages, C format, Python syntax
+	mandoc -Tlint -Wwarning docs/man/*.[1-8]
+	@if command -v clang-format >/dev/null; then \
+		echo 'clang-format --dry-run -Werror (all C files)'; \
+		find lib daemons cli tests bench -name '*.[ch]' | xargs clang-format --dry-run -Werror; \
+	else echo 'clang-format is not installed: the C format was not checked (make deps-dev)'; fi
+	$(PYTHON) tests/tidy/syntax.py
+ifneq ($(BENCH_SRC),)
+.PHONY: bench
+bench: $(BENCHES) ## measure (bench/)
+	@for b in $(BENCHES); do echo "# $$b"; $$b || exit 1; done
+endif
+quickstart: deps ## install what is missing, build, put and take a real job
+	@$(MAKE) --no-print-directory -s all
+	@B=$(B) sh docs/quickstart.sh
+
+# ---- installation ----
+UNIT_FILES := $(wildcard systemd/*.service systemd/*.socket)
+SYSUSERS_FILES := $(wildcard systemd/*.sysusers)
+MAN_FILES := $(wildcard docs/man/*.[1-8])
+D = $(DESTDIR)
+.PHONY: install uninstall
+install: all ## install under DESTDIR and PREFIX
+	$(INSTALL) -d $(D)$(BINDIR) $(D)$(LIBDIR)/pkgconfig $(D)$(INCLUDEDIR)
+	$(INSTALL) -m 755 $(PROGRAMS) $(D)$(BINDIR)
+	$(INSTALL) -m 644 $(CLIENT) $(SHARED) $(D)$(LIBDIR)
+	$(if $(filter $(SONAME),$(SOFILE)),,ln -sf $(SOFILE) $(D)$(LIBDIR)/$(SONAME))
+	ln -sf $(SOFILE) $(D)$(LIBDIR)/$(SOLINK)
+	$(INSTALL) -m 644 lib/client/zmqcat.h $(D)$(INCLUDEDIR)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+		-e 's|@VERSION@|$(VERSION)|' lib/client/zmqcat.pc.in >$(D)$(LIBDIR)/pkgconfig/zmqcat.pc
+	for m in $(MAN_FILES); do s=$(D)$(MANDIR)/man$${m##*.}; \
+		$(INSTALL) -d $$s && $(INSTALL) -m 644 $$m $$s || exit 1; done
+ifeq ($(SERVICE),systemd)
+	$(INSTALL) -d $(D)$(UNITDIR) $(D)$(SYSUSERSDIR)
+	for u in $(UNIT_FILES); do \
+		sed 's|@BINDIR@|$(BINDIR)|g' $$u >$(D)$(UNITDIR)/$${u##*/} || exit 1; done
+	for u in $(SYSUSERS_FILES); do n=$${u##*/}; \
+		$(INSTALL) -m 644 $$u $(D)$(SYSUSERSDIR)/$${n%.sysusers}.conf || exit 1; done
+endif
+uninstall: ## remove what `make install` installed
+	rm -f $(PROGRAMS:$(B)/%=$(D)$(BINDIR)/%) $(D)$(INCLUDEDIR)/zmqcat.h \
+		$(D)$(LIBDIR)/libzmqcat.a $(D)$(LIBDIR)/$(SOFILE) $(D)$(LIBDIR)/$(SONAME) \
+		$(D)$(LIBDIR)/$(SOLINK) $(D)$(LIBDIR)/pkgconfig/zmqcat.pc
+	for m in $(MAN_FILES); do rm -f $(D)$(MANDIR)/man$${m##*.}/$${m##*/}; done
+ifeq ($(SERVICE),systemd)
+	rm -f $(UNIT_FILES:systemd/%=$(D)$(UNITDIR)/%) \
+		$(SYSUSERS_FILES:systemd/%.sysusers=$(D)$(SYSUSERSDIR)/%.conf)
+endif
+
 .PHONY: clean
-clean:
+clean: ## remove all that was built
 	rm -rf build build-*
