@@ -14,6 +14,7 @@
 
 struct zc_map_node {
     struct zc_map_node *next;
+    struct zc_map_node **link; /* what points at this node; NULL: in no map */
     uint64_t hash;
 };
 
