@@ -4,7 +4,7 @@ Everything runs from BUILD (environment ZMQCAT_BUILD, default ./build) in a shor
 every process a test starts is ended by its process id.
 """
 import atexit, base64, json, os, re, shutil, signal, socket, struct, subprocess, sys, tempfile, time
-import unittest
+import threading, unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(os.environ.get("ZMQCAT_BUILD", os.path.join(ROOT, "build")))
@@ -12,7 +12,8 @@ HUB = os.path.join(BUILD, "zmqcat-hub")
 CLI = os.path.join(BUILD, "zmqcat")
 # Slow builds (sanitizers, valgrind) get more time.
 SLOW = float(os.environ.get("ZMQCAT_TEST_SLOW", "1"))
-MASK = {"delivery", "lease"}
+# The long loops run too (make check-all sets this).
+LONG = os.environ.get("ZMQCAT_TEST_LONG", "") not in ("", "0")
 # Fields and frames that the old protocol does not have (docs/man/zmqc.5, ADDITIONS).
 ADDITIONS = ("headers", "attempt", "at", "by", "end", "peek", "subs", "epoch", "count", "failed", "code",
              "result")
@@ -87,6 +88,13 @@ class Hub:
             wait_for(up)
         return self
 
+    def run(self, argv=None, timeout=20):
+        """Runs it to its end (a start that must fail); returns CompletedProcess with bytes."""
+        if argv is None:
+            argv = ["--local", "--listen", self.listen] + self.options
+        return subprocess.run(self.wrapper + [HUB] + argv, stdin=subprocess.DEVNULL,
+                              capture_output=True, env=self.env, timeout=timeout * SLOW)
+
     def logged(self):
         with open(self.log, errors="replace") as f:
             return f.read()
@@ -96,6 +104,13 @@ class Hub:
 
     def control(self):
         return Conn(self.path + ".ctl")
+
+    def status(self):
+        c = self.control()
+        try:
+            return c.call(v=1, op="status", id="st")["result"]
+        finally:
+            c.close()
 
     def kill(self, sig=signal.SIGKILL):
         self.proc.send_signal(sig)
@@ -214,10 +229,16 @@ class Conn:
     def put(self, name, text, **more):
         return self.call(v=1, op="put", name=name, text=text, **more)
 
+    def sync(self):
+        """Returns when the hub has worked off all that was sent; nothing else may arrive."""
+        got = self.call(v=1, op="ping", id="sync")
+        if (got["op"], got.get("id")) != ("pong", "sync"):
+            raise AssertionError("unexpected frame %r" % got)
+
     def nothing(self, seconds=0.2):
         """True when no frame comes within the time."""
         try:
-            got = self.recv(seconds)
+            got = self.recv(seconds / SLOW)
         except TimeoutError:
             return True
         raise AssertionError("unexpected frame %r" % got)
@@ -242,6 +263,66 @@ class Conn:
         """Closes with RST (TCP) or at once."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
+
+
+def pairs(raw):
+    """The top-level fields of a frame as (key, raw value) in their order; no white space allowed."""
+    text = raw[8:].decode()
+    decoder, at, found = json.JSONDecoder(), 1, []
+    if text[:1] != "{" or text[-1:] != "}":
+        raise AssertionError("not an object: %r" % text[:80])
+    while at < len(text) - 1:
+        key, colon = decoder.raw_decode(text, at)
+        value_end = decoder.raw_decode(text, colon + 1)[1]
+        if text[colon] != ":" or text[value_end] not in ",}":
+            raise AssertionError("white space or rubbish at %d: %r" % (colon, text[at:at + 80]))
+        found.append((key, text[colon + 1:value_end]))
+        at = value_end + 1
+    if "{%s}" % ",".join(json.dumps(k) + ":" + v for k, v in found) != text:
+        raise AssertionError("unusual JSON: %r" % text[:200])
+    return found
+
+
+def together(*functions):
+    """Runs functions in threads; the first exception of any is raised here."""
+    errors = []
+
+    def guard(function):
+        try:
+            function()
+        except BaseException as e:
+            errors.append(e)
+    threads = [threading.Thread(target=guard, args=(f,), daemon=True) for f in functions]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    if errors:
+        raise errors[0]
+
+
+class Case(unittest.TestCase):
+    """Tests that start hubs: whatever hub() and conn() made is ended with the test."""
+
+    def hub(self, *options, **more):
+        hub = Hub(*options, **more)
+        self.addCleanup(hub.__exit__)
+        return hub
+
+    def conn(self, hub, **more):
+        c = Conn(hub.path, **more)
+        self.addCleanup(c.close)
+        return c
+
+    def assertErr(self, got, code, text=None):
+        self.assertEqual((got["op"], got.get("code")), ("err", code), got)
+        if text is not None:
+            self.assertEqual(got["error"], text)
+        self.assertTrue(got["error"], got)
+
+    def assertFrame(self, got, **wanted):
+        """The named fields have these values (None: absent); others may be there."""
+        self.assertEqual({k: got.get(k) for k in wanted}, wanted, got)
 
 
 def payload(msg):
