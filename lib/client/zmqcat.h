@@ -1,10 +1,11 @@
 /*
  * libzmqcat: a client of the zmqcat bus.
  *
- * Blocking calls over one connection; not thread-safe, use one connection a thread. Heartbeats of the
- * hub are answered inside every call that reads; a program that works longer than 15 s between calls
- * holds a lease (the hub waits for it) or calls zmqcat_poll. Frames that are not the answer to the
- * call in progress (subscriptions) are kept and given by zmqcat_next.
+ * Blocking calls over one connection; not thread-safe, use one connection a thread. Heartbeats of
+ * the hub are answered inside every call that reads; a program that works longer than 15 s between
+ * calls holds a lease (the hub waits for it) or calls zmqcat_poll. Deliveries of subscriptions that
+ * come while another call waits for its answer are kept for zmqcat_next, at most 4,096 or 64 MiB;
+ * beyond that they are lost and counted (zmqcat_dropped). zmqcat_poll stops reading instead.
  *
  * Calls return 0 or a negative enum zmqcat_error; zmqcat_error_text tells why in one line.
  */
@@ -25,13 +26,14 @@ struct zmqcat; /* one connection */
 
 enum zmqcat_error {
     ZMQCAT_OK = 0,
-    ZMQCAT_FAILED = -1,      /* the system refused: see zmqcat_error_text */
-    ZMQCAT_USAGE = -2,       /* an argument is unusable */
-    ZMQCAT_TIMEOUT = -3,     /* nothing within the time asked for, or `mailbox: empty` */
-    ZMQCAT_REFUSED = -4,     /* err from the hub with code full, denied or unroutable */
-    ZMQCAT_CLOSED = -5,      /* the hub closed the connection, or `mailbox: closed` */
-    ZMQCAT_PROTOCOL = -6,    /* the other side broke the protocol */
-    ZMQCAT_ERR = -7,         /* any other err from the hub */
+    ZMQCAT_FAILED = -1,   /* the system refused: see zmqcat_error_text */
+    ZMQCAT_USAGE = -2,    /* an argument is unusable */
+    ZMQCAT_TIMEOUT = -3,  /* nothing within the time asked for, or `mailbox: empty` */
+    ZMQCAT_REFUSED = -4,  /* err from the hub with code full, denied or unroutable */
+    ZMQCAT_CLOSED = -5,   /* the hub closed the connection, or `mailbox: closed` */
+    ZMQCAT_PROTOCOL = -6, /* the other side broke the protocol */
+    ZMQCAT_ERR = -7,      /* any other err from the hub */
+    ZMQCAT_FULL = -8,     /* zmqcat_poll: no more deliveries can be kept, call zmqcat_next */
 };
 
 struct zmqcat_header {
@@ -76,9 +78,14 @@ struct zmqcat_put_options {
 
 /* Connects. address: "unix:///path", "/path", "./path", "tcp://host:port", "host:port",
  * "[::1]:port", or NULL for the default (ZMQCAT_LISTEN, else the system and user sockets, whose
- * listener must be root, the caller or the user zmqcat). name: sent in hello, NULL for the host name.
- * On failure *ret_bus is a closed connection that only carries the error text (free it), or NULL. */
+ * listener must be root, the caller or the user zmqcat). name: sent in hello, NULL for the host
+ * name. On failure *ret_bus is a closed connection that only carries the error text (free it), or
+ * NULL. */
 ZMQCAT_PUBLIC int zmqcat_open(const char *address, const char *name, struct zmqcat **ret_bus);
+/* The administrator's socket of a hub: only zmqcat_query works there. control: its address, or NULL
+ * for the one that belongs to the bus at `listen` (NULL: the default as above). */
+ZMQCAT_PUBLIC int zmqcat_open_control(const char *control, const char *listen,
+                                      struct zmqcat **ret_bus);
 ZMQCAT_PUBLIC void zmqcat_free(struct zmqcat *bus);
 /* One line: what failed and why. Never NULL. */
 ZMQCAT_PUBLIC const char *zmqcat_error_text(const struct zmqcat *bus);
@@ -88,11 +95,16 @@ ZMQCAT_PUBLIC const char *zmqcat_error_code(const struct zmqcat *bus);
 ZMQCAT_PUBLIC int zmqcat_fd(const struct zmqcat *bus);
 /* Where the connection leads, as an address. */
 ZMQCAT_PUBLIC const char *zmqcat_address(const struct zmqcat *bus);
+/* What the search for the default socket had to skip and why, in one line, or "". */
+ZMQCAT_PUBLIC const char *zmqcat_warning(const struct zmqcat *bus);
+/* Deliveries of subscriptions that were lost because too many had been kept. */
+ZMQCAT_PUBLIC uint64_t zmqcat_dropped(const struct zmqcat *bus);
 
 ZMQCAT_PUBLIC int zmqcat_put(struct zmqcat *bus, const char *name, size_t name_len,
                              const void *payload, size_t len,
                              const struct zmqcat_put_options *options);
-/* wait_ms < 0: for ever. */
+/* wait_ms < 0: for ever. ZMQCAT_USAGE on a connection with a subscription, whose deliveries look
+ * like what is taken: use a second connection. */
 ZMQCAT_PUBLIC int zmqcat_take(struct zmqcat *bus, const char *name, size_t name_len,
                               int64_t wait_ms, struct zmqcat_msg *ret_msg);
 /* lease_s <= 0: the hub's default. */
@@ -119,6 +131,10 @@ ZMQCAT_PUBLIC int zmqcat_pub(struct zmqcat *bus, const char *topic, size_t topic
                              const void *payload, size_t len,
                              const struct zmqcat_put_options *options, int64_t *ret_subs);
 ZMQCAT_PUBLIC int zmqcat_sub(struct zmqcat *bus, const char *prefix, size_t prefix_len);
+/* Without the last values: only what is published from now on. A hub of the first protocol sends
+ * them all the same. */
+ZMQCAT_PUBLIC int zmqcat_sub_new(struct zmqcat *bus, const char *prefix, size_t prefix_len);
+/* Ends all subscriptions; deliveries that were kept are dropped. */
 ZMQCAT_PUBLIC int zmqcat_unsub(struct zmqcat *bus);
 /* Next delivery of a subscription. wait_ms < 0: for ever. */
 ZMQCAT_PUBLIC int zmqcat_next(struct zmqcat *bus, int64_t wait_ms, struct zmqcat_msg *ret_msg);
@@ -126,9 +142,11 @@ ZMQCAT_PUBLIC int zmqcat_ping(struct zmqcat *bus, int64_t wait_ms);
 /* stat (name NULL: the sums), list, info and the control verbs: *ret_json is the `result` object as
  * JSON text, valid until the next call. name may be NULL. extra: further JSON members such as
  * "\"max\":1000", or NULL. */
-ZMQCAT_PUBLIC int zmqcat_query(struct zmqcat *bus, const char *op, const char *name, size_t name_len,
-                               const char *extra, const char **ret_json, size_t *ret_len);
-/* Reads what is there without waiting and answers heartbeats. */
+ZMQCAT_PUBLIC int zmqcat_query(struct zmqcat *bus, const char *op, const char *name,
+                               size_t name_len, const char *extra, const char **ret_json,
+                               size_t *ret_len);
+/* Reads what is there without waiting and answers heartbeats. Must be called, or zmqcat_next, at
+ * least every 15 s by a program that holds no lease. */
 ZMQCAT_PUBLIC int zmqcat_poll(struct zmqcat *bus);
 
 #ifdef __cplusplus

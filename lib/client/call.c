@@ -1,0 +1,281 @@
+/*
+ * Requests and their answers. An answer is known by its id, so that one which comes after its
+ * request was given up is dropped and never taken for the next one. take and ready are answered
+ * under the id of the message: they end by what the hub was told to wait, and when even that does
+ * not come the connection ends, because a message that came later would be lost.
+ */
+#include "client/call.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "client/kept.h"
+#include "client/wire.h"
+
+int zc_call_fail(struct zmqcat *bus, int rc, const char *why)
+{
+    snprintf(bus->why, sizeof bus->why, "%s", why);
+    return rc;
+}
+
+void zc_call_begin(struct zmqcat *bus, const char *op, const char *id, struct zc_slice name)
+{
+    bus->why[0] = bus->code[0] = '\0';
+    zc_msg_clear(&bus->out);
+    bus->out.op = zc_slice_str(op);
+    bus->out.name = name;
+    snprintf(bus->id, sizeof bus->id, "%s-%" PRIu64, bus->id_prefix, ++bus->id_last);
+    bus->out.id = zc_slice_str(id != NULL ? id : bus->id);
+}
+
+void zc_call_payload(struct zmqcat *bus, const void *payload, size_t len)
+{
+    bus->out.body = zc_slice(payload, len);
+}
+
+/* The err frame in bus->msg as an error. */
+static int hub_error(struct zmqcat *bus)
+{
+    static const struct {
+        const char *code, *text;
+        int rc;
+    } known[] = {
+        {"full", "mailbox: queue full", ZMQCAT_REFUSED},
+        {"denied", NULL, ZMQCAT_REFUSED},
+        {"unroutable", NULL, ZMQCAT_REFUSED},
+        {"empty", "mailbox: empty", ZMQCAT_TIMEOUT},
+        {"closed", "mailbox: closed", ZMQCAT_CLOSED},
+        {"too_large", "mailbox: payload too large", ZMQCAT_ERR},
+    };
+    const struct zc_msg *m = &bus->msg;
+    zc_text_escape(bus->why, sizeof bus->why, m->error);
+    zc_text_escape(bus->code, sizeof bus->code, m->code);
+    for (size_t i = 0; i < ZC_ARRAY_LEN(known); i++) {
+        /* A hub of the first protocol sends the text only. */
+        bool same = m->code.len > 0 ? zc_slice_is(m->code, known[i].code)
+                                    : known[i].text != NULL && zc_slice_is(m->error, known[i].text);
+        if (!same)
+            continue;
+        snprintf(bus->code, sizeof bus->code, "%s", known[i].code);
+        return known[i].rc;
+    }
+    return ZMQCAT_ERR;
+}
+
+/* Answers a heartbeat. */
+static int pong(struct zmqcat *bus)
+{
+    struct zc_msg *m = &bus->out;
+    zc_msg_clear(m);
+    m->op = zc_slice_str("pong");
+    m->id = bus->msg.id;
+    int err;
+    struct zc_block *b = zc_msg_encode(m, &err);
+    if (b == NULL)
+        return zc_call_fail(bus, ZMQCAT_FAILED, zc_err_text(err));
+    int rc = zc_wire_send(bus, zc_block_slice(b), zc_wire_deadline(ZC_BUS_ANSWER_MS));
+    zc_block_unref(b);
+    return rc;
+}
+
+static int broken(struct zmqcat *bus, const char *why)
+{
+    zc_wire_close(bus);
+    snprintf(bus->why, sizeof bus->why, "the hub sent a frame that breaks the protocol: %s", why);
+    return ZMQCAT_PROTOCOL;
+}
+
+static int decode(struct zmqcat *bus, uint8_t *json, size_t len)
+{
+    const char *why;
+    if (zc_msg_decode(&bus->msg, json, len, &why) != 0)
+        return broken(bus, why);
+    if (bus->msg.invalid != NULL)
+        return broken(bus, bus->msg.invalid);
+    return ZMQCAT_OK;
+}
+
+static bool is_delivery(const struct zmqcat *bus)
+{
+    return bus->subscribed && zc_slice_is(bus->msg.op, "msg") && bus->msg.delivery.len == 0;
+}
+
+/* The next frame that is no heartbeat. With keeping, deliveries of subscriptions are put aside
+ * instead of being returned. */
+static int next_frame(struct zmqcat *bus, bool keeping, int64_t deadline_ms)
+{
+    for (;;) {
+        uint8_t *json;
+        size_t len;
+        struct zc_bus_kept *copy = NULL;
+        int rc = zc_wire_frame(bus, deadline_ms, &json, &len);
+        if (rc != ZMQCAT_OK)
+            return rc;
+        if (keeping && bus->subscribed && (copy = zc_kept_copy(json, len)) == NULL)
+            return zc_call_fail(bus, ZMQCAT_FAILED, zc_err_text(ZC_ENOMEM));
+        rc = decode(bus, json, len);
+        if (rc == ZMQCAT_OK && zc_slice_is(bus->msg.op, "ping"))
+            rc = pong(bus);
+        else if (rc == ZMQCAT_OK && copy != NULL && is_delivery(bus)) {
+            zc_kept_push(bus, copy);
+            copy = NULL;
+        } else {
+            free(copy);
+            return rc;
+        }
+        free(copy);
+        if (rc != ZMQCAT_OK)
+            return rc;
+    }
+}
+
+static bool matches(const struct zmqcat *bus, enum zc_call_answer want)
+{
+    static const struct {
+        const char *op;
+        bool by_id, delivery;
+    } answers[] = {
+        [ZC_CALL_OK] = {"ok", true, false},     [ZC_CALL_PONG] = {"pong", true, false},
+        [ZC_CALL_REP] = {"rep", true, false},   [ZC_CALL_RESERVED] = {"msg", true, true},
+        [ZC_CALL_READY] = {"msg", false, true}, [ZC_CALL_TAKEN] = {"msg", false, false},
+    };
+    const struct zc_msg *m = &bus->msg;
+    return zc_slice_is(m->op, answers[want].op) &&
+           (m->delivery.len > 0) == answers[want].delivery &&
+           (!answers[want].by_id || zc_slice_eq(m->id, zc_slice(bus->want, bus->want_len)));
+}
+
+static int wait_answer(struct zmqcat *bus, enum zc_call_answer want, int64_t deadline_ms)
+{
+    for (;;) {
+        int rc = next_frame(bus, true, deadline_ms);
+        if (rc != ZMQCAT_OK)
+            return rc;
+        if (matches(bus, want))
+            return ZMQCAT_OK;
+        /* An err without an id is about the session, or about a request whose id was unusable. */
+        if (zc_slice_is(bus->msg.op, "err") &&
+            (bus->msg.id.len == 0 || zc_slice_eq(bus->msg.id, zc_slice(bus->want, bus->want_len))))
+            return hub_error(bus);
+    }
+}
+
+/* The hub should have ended the wait itself. */
+static int no_answer(struct zmqcat *bus, enum zc_call_answer want)
+{
+    if (want == ZC_CALL_REP)
+        return zc_call_fail(bus, ZMQCAT_TIMEOUT, "no reply in time");
+    if (want == ZC_CALL_PONG)
+        return zc_call_fail(bus, ZMQCAT_TIMEOUT, "no answer in time");
+    if (want != ZC_CALL_OK)
+        zc_wire_close(bus);
+    return zc_call_fail(bus, ZMQCAT_FAILED,
+                        "the hub did not answer in time; it may have done what was asked");
+}
+
+int zc_call_run_frame(struct zmqcat *bus, struct zc_slice frame, enum zc_call_answer want,
+                      int64_t timeout_ms)
+{
+    int64_t deadline_ms = zc_wire_deadline(timeout_ms);
+    int rc = zc_wire_send(bus, frame, deadline_ms);
+    if (rc == ZMQCAT_TIMEOUT)
+        zc_wire_close(bus); /* half a frame may be out */
+    if (rc == ZMQCAT_OK)
+        rc = wait_answer(bus, want, deadline_ms);
+    /* An err `mailbox: empty` has a code, our own clock has none. */
+    if (rc == ZMQCAT_TIMEOUT && bus->code[0] == '\0')
+        return no_answer(bus, want);
+    return rc;
+}
+
+int zc_call_run(struct zmqcat *bus, enum zc_call_answer want, int64_t timeout_ms)
+{
+    int err;
+    struct zc_slice id = bus->out.id;
+    if (id.len > sizeof bus->want)
+        return zc_call_fail(bus, ZMQCAT_USAGE, "the id is too long: at most 1,024 bytes");
+    if (id.len > 0)
+        memcpy(bus->want, id.data, id.len);
+    bus->want_len = id.len;
+    /* The arguments may point into the last message: they are read before anything is received. */
+    struct zc_block *b = zc_msg_encode(&bus->out, &err);
+    if (b == NULL && err == ZC_ELIMIT) {
+        snprintf(bus->code, sizeof bus->code, "too_large");
+        return zc_call_fail(bus, ZMQCAT_ERR,
+                            "payload too large: it does not fit a frame of 2 MiB (1.5 MiB of "
+                            "payload)");
+    }
+    if (b == NULL)
+        return zc_call_fail(bus, ZMQCAT_FAILED, zc_err_text(err));
+    int rc = zc_call_run_frame(bus, zc_block_slice(b), want, timeout_ms);
+    zc_block_unref(b);
+    return rc;
+}
+
+int zc_call_next(struct zmqcat *bus, int64_t wait_ms)
+{
+    bus->why[0] = bus->code[0] = '\0';
+    if (!zc_list_empty(&bus->kept)) {
+        struct zc_bus_kept *k = zc_kept_pop(bus);
+        return decode(bus, k->data, k->len);
+    }
+    int64_t deadline_ms = zc_wire_deadline(wait_ms);
+    for (;;) {
+        int rc = next_frame(bus, false, deadline_ms);
+        if (rc != ZMQCAT_OK || is_delivery(bus))
+            return rc;
+        if (zc_slice_is(bus->msg.op, "err") && bus->msg.id.len == 0)
+            return hub_error(bus);
+    }
+}
+
+int zc_call_poll(struct zmqcat *bus)
+{
+    bus->why[0] = bus->code[0] = '\0';
+    while (!zc_kept_full(bus)) {
+        int rc = next_frame(bus, true, 0);
+        if (rc == ZMQCAT_TIMEOUT)
+            return ZMQCAT_OK;
+        if (rc != ZMQCAT_OK)
+            return rc;
+        if (zc_slice_is(bus->msg.op, "err") && bus->msg.id.len == 0)
+            return hub_error(bus);
+    }
+    return zc_call_fail(bus, ZMQCAT_FULL, "no more deliveries can be kept: call zmqcat_next");
+}
+
+void zc_call_message(struct zmqcat *bus, struct zmqcat_msg *ret_msg)
+{
+    const struct zc_msg *m = &bus->msg;
+    struct zc_slice payload = zc_msg_payload(m);
+    for (uint32_t i = 0; i < m->headers_count; i++) {
+        const struct zc_header *h = &m->headers[i];
+        bus->headers[i] = (struct zmqcat_header){(const char *)h->key.data, h->key.len,
+                                                 (const char *)h->value.data, h->value.len};
+    }
+    *ret_msg = (struct zmqcat_msg){
+        .op = (const char *)m->op.data,
+        .op_len = m->op.len,
+        .id = (const char *)m->id.data,
+        .id_len = m->id.len,
+        .name = (const char *)m->name.data,
+        .name_len = m->name.len,
+        .from = (const char *)m->from.data,
+        .from_len = m->from.len,
+        .by = (const char *)m->by.data,
+        .by_len = m->by.len,
+        .payload = payload.data,
+        .payload_len = payload.len,
+        .delivery = (const char *)m->delivery.data,
+        .delivery_len = m->delivery.len,
+        .lease = m->lease,
+        .attempt = m->attempt,
+        .at_ms = m->at,
+        .end = m->end,
+        .headers = bus->headers,
+        .headers_count = m->headers_count,
+    };
+}
