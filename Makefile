@@ -35,7 +35,8 @@ CFLAGS ?= -O2 -g
 WERROR ?=
 HARDEN ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
 PIE := -fPIE
-ALL_CFLAGS = -std=gnu11 $(WARN) $(WERROR) $(HARDEN) $(CFLAGS) $(EXTRA_CFLAGS) -Ilib -DZC_VERSION='"$(VERSION)"'
+ALL_CFLAGS = -std=gnu11 $(WARN) $(WERROR) $(HARDEN) $(CFLAGS) $(EXTRA_CFLAGS) -Ilib \
+	-DZC_VERSION='"$(VERSION)"'
 ALL_LDFLAGS = $(LDFLAGS) $(EXTRA_LDFLAGS)
 ifeq ($(UNAME),Linux)
 ALL_LDFLAGS += -Wl,-z,relro,-z,now
@@ -56,7 +57,8 @@ CFLAGS_DEPS += $(shell $(PKG_CONFIG) --cflags libsystemd 2>/dev/null)
 endif
 
 CORE_SRC := $(wildcard lib/base/*.c lib/crypto/*.c lib/zmqc/*.c lib/store/*.c lib/node/*.c)
-HOST_SRC := $(filter-out lib/host/service_%.c,$(wildcard lib/host/*.c)) lib/host/service_$(SERVICE).c
+HOST_SRC := $(filter-out lib/host/service_%.c,$(wildcard lib/host/*.c)) \
+	lib/host/service_$(SERVICE).c
 CLIENT_SRC := $(wildcard lib/client/*.c)
 # What the client library holds beside its own files.
 CLIENT_BASE_SRC := $(wildcard lib/base/*.c) lib/zmqc/frame.c lib/zmqc/msg.c
@@ -138,7 +140,8 @@ $(B)/bench/%.o: CFLAGS_DEPS += $(shell $(PKG_CONFIG) --cflags libcjson)
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z -]*:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR= CC=$(CC) CFLAGS="$(CFLAGS)" B=$(B) SERVICE=$(SERVICE)'
+	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR= CC=$(CC) CFLAGS="$(CFLAGS)" B=$(B) \
+	SERVICE=$(SERVICE) V=1 (show command lines) T=WORD (only tests whose names contain it)'
 
 # ---- what must be there to build and test ----
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
@@ -160,7 +163,7 @@ programs-fuzz: $(FUZZERS)
 check: programs-check ## build and run the tests that need only this machine
 	@$(ASAN_MAKE) programs-fuzz
 	@$(RUN) $(T)
-check-all: programs-check ## the same, the long ones, real systemd in a container, all again with sanitizers
+check-all: programs-check ## check, long variants, systemd in a container, all again sanitized
 	@$(ASAN_MAKE) programs-check programs-fuzz
 	@$(RUN) --all $(T)
 sanitize: ## the tests under gcc's address and undefined behaviour sanitizers only

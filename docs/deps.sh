@@ -17,7 +17,8 @@ if ! command -v apt-get >/dev/null 2>&1; then
     fi
     cat >&2 <<'EOF'
 deps: no apt-get here, so install these yourself, then run make again:
-  nix:   nix-shell -p gcc gnumake pkg-config libuv libsodium systemd cjson python3 mandoc socat strace
+  nix:   nix-shell -p gcc gnumake pkg-config libuv libsodium systemd cjson \
+             python3 mandoc socat strace
   brew:  brew install pkg-config libuv libsodium cjson python3 mandoc socat
   dnf:   dnf install gcc make pkgconf-pkg-config libuv-devel libsodium-devel systemd-devel \
              cjson-devel python3 mandoc socat strace systemd-container

@@ -65,7 +65,7 @@ start_hub
 run 'zmqcat stat jobs'
 run 'zmqcat take jobs'
 echo
-echo "# Ask a worker: it waits with reserve, answers nothing yet, but holds the job until it says ack."
+echo "# reserve holds a job until it is told ack. Without it the job would go back to its place."
 run "zmqcat put thumbs 'photo-19.jpg'"
 run 'echo ack | zmqcat reserve thumbs'
 echo

@@ -1,5 +1,5 @@
-"""The rules of CONTRIBUTING.md that a machine can check, over the sources and over the objects of the
-build under test (ZMQCAT_BUILD)."""
+"""The rules of CONTRIBUTING.md that a machine can check, over the sources and over the objects of
+the build under test (ZMQCAT_BUILD)."""
 import os, re, shutil, subprocess, sys, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -19,8 +19,8 @@ MAY_INCLUDE = {
 }
 PROGRAMS_MAY_INCLUDE = {"daemons": CORE + ("host",), "cli": ("base", "zmqc", "client")}
 CORE_SYSTEM_HEADERS = {
-    "stdbool.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "stdio.h", "inttypes.h", "limits.h",
-    "stdarg.h", "sodium.h", "nmmintrin.h", "arm_acle.h",
+    "stdbool.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "stdio.h", "inttypes.h",
+    "limits.h", "stdarg.h", "sodium.h", "nmmintrin.h", "arm_acle.h",
 }
 # Libraries and where they may be seen.
 LIBRARY_HEADERS = (
@@ -33,23 +33,24 @@ LIBRARY_HEADERS = (
 )
 # Everything that the core may ask of the C library. No clock, file, socket, output or environment.
 CORE_SYMBOLS = {
-    "malloc", "calloc", "realloc", "free", "memcpy", "memmove", "memset", "memcmp", "memchr", "memrchr",
-    "memmem", "strlen", "strcmp", "strncmp", "strchr", "qsort", "snprintf", "vsnprintf", "bcmp",
+    "malloc", "calloc", "realloc", "free", "memcpy", "memmove", "memset", "memcmp", "memchr",
+    "memrchr", "memmem", "strlen", "strcmp", "strncmp", "strchr", "qsort", "snprintf", "vsnprintf", "bcmp",
     "__memcpy_chk", "__memmove_chk", "__memset_chk", "__snprintf_chk", "__vsnprintf_chk",
     "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_",
 }
-# Files that hold more than the noun of their name.
-MORE_NOUNS = {"lib/base/buf.c": ("slice", "block")}
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
+# Tables of scenarios grow long without being hard to read.
+TEST_FILE_LINES_MAX = 600
 COLUMNS_MAX = 100
 
 
 def tracked():
     """Relative paths of the project's files (of the work tree where there is no git)."""
     try:
-        out = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                             cwd=ROOT, capture_output=True, check=True).stdout
+        out = subprocess.run(["git", "ls-files", "-z", "--cached", "--others",
+                              "--exclude-standard"], cwd=ROOT, capture_output=True,
+                             check=True).stdout
         paths = [p for p in out.decode().split("\0") if p]
     except (OSError, subprocess.CalledProcessError):
         paths = [os.path.relpath(os.path.join(d, f), ROOT) for d, _, files in os.walk(ROOT)
@@ -75,6 +76,12 @@ def includes(path):
 
 def tool(*argv):
     return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def compiles(argv, text):
+    """Looks at C text with the compiler, warnings being errors; makes nothing."""
+    return subprocess.run(argv + ["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-"], cwd=ROOT,
+                          text=True, input=text, capture_output=True)
 
 
 def objects(pattern):
@@ -135,24 +142,19 @@ class Layers(unittest.TestCase):
 
     def test_headers_compile_alone(self):
         cc = os.environ.get("CC", "cc")
-        flags = subprocess.run(["pkg-config", "--cflags", "libuv", "libsodium"], capture_output=True,
-                               text=True).stdout.split()
+        flags = tool("pkg-config", "--cflags", "libuv", "libsodium").split()
         headers = [p for p in C_FILES if p.endswith(".h") and p.startswith(("lib/", "cli/"))]
         self.assertTrue(headers)
         for path in headers:
-            done = subprocess.run([cc, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Ilib", "-Icli",
-                                   *flags, "-fsyntax-only", "-x", "c", "-"], cwd=ROOT, text=True,
-                                  input='#include "%s"\n' % re.sub(r"^(lib|cli)/", "", path),
-                                  capture_output=True)
+            done = compiles([cc, "-std=gnu11", "-x", "c", "-Ilib", "-Icli", *flags],
+                            '#include "%s"\n' % re.sub(r"^(lib|cli)/", "", path))
             self.assertEqual(done.returncode, 0, "%s: %s" % (path, done.stderr))
 
     def test_public_header_is_plain_c99_and_cxx(self):
         for argv in (["cc", "-std=c99", "-x", "c"], ["g++", "-std=c++11", "-x", "c++"]):
             if shutil.which(argv[0]) is None:
                 continue
-            done = subprocess.run(argv + ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Ilib/client",
-                                          "-fsyntax-only", "-"], cwd=ROOT, text=True,
-                                  input="#include <zmqcat.h>\n", capture_output=True)
+            done = compiles(argv + ["-pedantic", "-Ilib/client"], "#include <zmqcat.h>\n")
             self.assertEqual(done.returncode, 0, done.stderr)
 
 
@@ -168,7 +170,7 @@ class Objects(unittest.TestCase):
         outside = {n for n in wanted if n not in CORE_SYMBOLS
                    and not n.startswith(("sodium_", "crypto_", "__asan_", "__ubsan_"))}
         self.assertEqual(sorted(outside), [])
-        self.assertEqual(sorted(n for n in wanted if n.startswith(("randombytes", "sodium_init"))), [])
+        self.assertEqual(sorted(n for n in wanted if n.startswith("sodium_init")), [])
 
     def test_core_has_no_mutable_global(self):
         found = []
@@ -187,24 +189,21 @@ class Objects(unittest.TestCase):
         wrong, seen = [], 0
         for path, name in objects("lib/.*"):
             noun = re.split(r"[_.]", os.path.basename(path))[0]
-            nouns = (noun,) + MORE_NOUNS.get(path, ())
-            prefixes = tuple("zc_%s_" % n for n in nouns)
-            if path.startswith("lib/client/"):
-                prefixes = ("zmqcat_",)
+            prefix = "zmqcat_" if path.startswith("lib/client/") else "zc_%s_" % noun
             for kind, symbol in symbols(name):
                 if kind in "TDBRVW" and not symbol.startswith("__"):
                     seen += 1
-                    if not (symbol + "_").startswith(prefixes):
+                    if not (symbol + "_").startswith(prefix):
                         wrong.append("%s exports %s" % (path, symbol))
         self.assertGreater(seen, 100)
         self.assertEqual(wrong, [])
 
     def test_shared_library_exports_what_the_header_marks(self):
-        library = [f for f in os.listdir(BUILD) if re.match(r"libzmqcat.*\.(so\.[0-9.]+|dylib)$", f)]
+        library = [os.path.join(BUILD, f) for f in os.listdir(BUILD)
+                   if re.match(r"libzmqcat.*\.(so\.[0-9.]+|dylib)$", f)]
         self.assertEqual(len(library), 1, library)
-        exported = {line.split()[-1] for line in
-                    tool("nm", "-D", "--defined-only", os.path.join(BUILD, library[0])).splitlines()}
-        exported -= {n for n in exported if n.startswith(("__asan", "__ubsan", "_ITM", "__odr_asan"))}
+        lines = tool("nm", "-D", "--defined-only", library[0]).splitlines()
+        exported = {line.split()[-1] for line in lines}
         declared = set(re.findall(r"ZMQCAT_PUBLIC[^;]*?\b(zmqcat_\w+)\(",
                                   read("lib/client/zmqcat.h")))
         self.assertEqual(sorted(exported), sorted(declared))
@@ -227,8 +226,12 @@ class Text(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_files_are_short(self):
-        counts = ((p, read(p).count("\n")) for p in C_FILES + PY_FILES)
-        self.assertEqual(["%s: %d lines" % (p, n) for p, n in counts if n > FILE_LINES_MAX], [])
+        wrong = []
+        for path in C_FILES + PY_FILES:
+            lines = read(path).count("\n")
+            if lines > (FILE_LINES_MAX if path in C_FILES else TEST_FILE_LINES_MAX):
+                wrong.append("%s: %d lines" % (path, lines))
+        self.assertEqual(wrong, [])
 
     def test_lines_fit(self):
         wrong = []
@@ -241,7 +244,7 @@ class Text(unittest.TestCase):
     def test_white_space(self):
         wrong = []
         for path in FILES:
-            if not path.endswith((".c", ".h", ".py", ".sh", ".md", ".1", ".5", ".8", ".service", ".socket")):
+            if not re.search(r"\.(c|h|py|sh|md|[1-8]|service|socket|in)$", path):
                 continue
             text = read(path)
             if "\r" in text or not text.endswith("\n") or re.search(r"[ \t]+$", text, re.M):
@@ -277,8 +280,8 @@ class Text(unittest.TestCase):
         self.assertTrue(pages)
         if shutil.which("mandoc") is None:
             harness.skip("mandoc is not installed (make deps)")
-        done = subprocess.run(["mandoc", "-Tlint", "-Wwarning", *pages], cwd=ROOT, capture_output=True,
-                              text=True)
+        done = subprocess.run(["mandoc", "-Tlint", "-Wwarning", *pages], cwd=ROOT,
+                              capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
 

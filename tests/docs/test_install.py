@@ -1,0 +1,113 @@
+"""`make install` and `make uninstall` with DESTDIR: what is there, that it works from there, that
+nothing is left."""
+import os, re, stat, subprocess, sys, unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness
+from harness import BUILD, ROOT
+
+PROGRAM = """
+#include <stdio.h>
+#include <zmqcat.h>
+int main(void)
+{
+    struct zmqcat *bus = NULL;
+    int err = zmqcat_open("unix:///nonexistent/zmqcat", "t", &bus);
+    printf("%d %s\\n", err, bus ? zmqcat_error_text(bus) : "no memory");
+    zmqcat_free(bus);
+    return err == 0;
+}
+"""
+
+
+def make(target, **variables):
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    argv = ["make", "-s", target, "B=" + BUILD] + ["%s=%s" % v for v in variables.items()]
+    done = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def files(top):
+    return sorted(os.path.relpath(os.path.join(d, f), top) for d, _, names in os.walk(top)
+                  for f in names)
+
+
+class Install(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.top = harness.tempdir()
+        make("install", DESTDIR=self.top, PREFIX="/usr")
+
+    def read(self, path):
+        with open(os.path.join(self.top, path)) as f:
+            return f.read()
+
+    def test_what_is_installed(self):
+        got = files(os.path.join(self.top, "usr"))
+        for path in ("bin/zmqcat", "bin/zmqcat-hub", "include/zmqcat.h", "lib/libzmqcat.a",
+                     "lib/libzmqcat.so", "lib/libzmqcat.so.0", "lib/pkgconfig/zmqcat.pc",
+                     "share/man/man1/zmqcat.1", "share/man/man5/zmqc.5",
+                     "share/man/man5/zmqcat-log.5", "share/man/man8/zmqcat-hub.8",
+                     "lib/systemd/system/zmqcat-hub.service",
+                     "lib/systemd/system/zmqcat-hub.socket",
+                     "lib/systemd/system/zmqcat-hub-control.socket"):
+            self.assertIn(path, got)
+        self.assertTrue([p for p in got if p.startswith("lib/sysusers.d/")], got)
+
+    def test_modes(self):
+        for path in files(self.top):
+            full = os.path.join(self.top, path)
+            if not os.path.islink(full):
+                mode = stat.S_IMODE(os.stat(full).st_mode)
+                self.assertEqual(oct(mode), "0o755" if "/bin/" in path else "0o644", path)
+
+    def test_units_name_the_installed_program(self):
+        text = self.read("usr/lib/systemd/system/zmqcat-hub.service")
+        self.assertRegex(text, r"(?m)^ExecStart=/usr/bin/zmqcat-hub\b")
+        for path in files(self.top):
+            if "/systemd/" in path or path.endswith(".pc"):
+                self.assertIsNone(re.search(r"@[A-Z]+@", self.read(path)), path)
+
+    def test_programs_run_from_there(self):
+        for name in ("zmqcat", "zmqcat-hub"):
+            done = subprocess.run([os.path.join(self.top, "usr/bin", name), "--version"],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, r"\A\S*zmqcat\S* \d+\.\d+\.\d+\n\Z")
+
+    def test_a_program_builds_against_the_library(self):
+        env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.top, "usr/lib/pkgconfig"),
+                   PKG_CONFIG_SYSROOT_DIR=self.top, PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1",
+                   PKG_CONFIG_ALLOW_SYSTEM_LIBS="1")
+        source = os.path.join(self.top, "t.c")
+        with open(source, "w") as f:
+            f.write(PROGRAM)
+        for kind in ((), ("--static",)):
+            flags = subprocess.run(["pkg-config", *kind, "--cflags", "--libs", "zmqcat"], env=env,
+                                   capture_output=True, text=True, check=True).stdout.split()
+            if kind:  # the archive itself, the system's libraries as they are
+                flags = [f if f != "-lzmqcat" else "-l:libzmqcat.a" for f in flags]
+            program = os.path.join(self.top, "t")
+            done = subprocess.run(["cc", "-Wall", "-Werror", source, "-o", program, *flags],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ran = subprocess.run([program], capture_output=True, text=True,
+                                 env=dict(env, LD_LIBRARY_PATH=os.path.join(self.top, "usr/lib")))
+            self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+            self.assertRegex(ran.stdout, r"^-\d .*nonexistent/zmqcat")
+
+    def test_uninstall_leaves_nothing(self):
+        make("uninstall", DESTDIR=self.top, PREFIX="/usr")
+        self.assertEqual(files(self.top), [])
+
+    def test_other_prefix(self):
+        top = harness.tempdir()
+        make("install", DESTDIR=top, PREFIX="/opt/z")
+        self.assertEqual([p for p in files(top) if not p.startswith("opt/z/")], [])
+        with open(os.path.join(top, "opt/z/lib/systemd/system/zmqcat-hub.service")) as f:
+            self.assertIn("\nExecStart=/opt/z/bin/zmqcat-hub", f.read())
+
+
+if __name__ == "__main__":
+    harness.main()
