@@ -29,7 +29,8 @@ enum zc_json_type {
 struct zc_json_value {
     enum zc_json_type type;
     bool boolean;
-    bool utf8_bad;        /* string: invalid UTF-8 or a lone surrogate; text is then undefined */
+    bool utf8_bad;        /* string: invalid UTF-8 or a lone surrogate, text is then undefined;
+                             array, object: invalid UTF-8 somewhere inside */
     struct zc_slice text; /* string: decoded; number: the literal; array, object: raw with brackets,
                              unchanged bytes */
 };
@@ -43,15 +44,16 @@ struct zc_json {
 };
 
 void zc_json_init(struct zc_json *j, uint8_t *data, size_t len);
-/* Scans any one value (composites are validated, skipped and given raw; depth counts from `depth`,
- * at most ZC_JSON_DEPTH_MAX). On a fault type is ZC_JSON_BAD and j->error says why. */
+/* Scans any one value (composites are validated, skipped and given raw). depth: how many brackets are
+ * open around it, 0 for a whole document, 1 for the members of its object; at most ZC_JSON_DEPTH_MAX
+ * may be open at once. On a fault type is ZC_JSON_BAD and j->error says why. */
 struct zc_json_value zc_json_value(struct zc_json *j, unsigned depth);
 /* Consumes white space and `c`; false, without error, when the next byte is another. */
 bool zc_json_eat(struct zc_json *j, char c);
 /* Only white space is left. */
 bool zc_json_at_end(struct zc_json *j);
 /* An object is walked with: eat '{'; then zc_json_member until false. Sets error on bad syntax.
- * *ret_first must be true before the first call. Returns false at the closing brace. */
+ * *first must be true before the first call. Returns false at the closing brace. */
 bool zc_json_member(struct zc_json *j, bool *first, unsigned depth, struct zc_slice *ret_key,
                     bool *ret_key_utf8_bad, struct zc_json_value *ret_value);
 /* Likewise for arrays: eat '['; then zc_json_element until false. */

@@ -35,6 +35,11 @@ static size_t text_char(const uint8_t *s, size_t len, uint32_t *ret_code)
     return n;
 }
 
+size_t zc_text_utf8_char(struct zc_slice s, uint32_t *ret_code)
+{
+    return s.len == 0 ? 0 : text_char(s.data, s.len, ret_code);
+}
+
 bool zc_text_utf8_valid(struct zc_slice s)
 {
     size_t i = 0;

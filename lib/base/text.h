@@ -12,6 +12,8 @@
 
 /* Valid UTF-8: no overlong forms, no surrogates, at most U+10FFFF. U+0000 is fine. */
 bool zc_text_utf8_valid(struct zc_slice s);
+/* Length and code point of the character that s begins with; 0 when it begins with none. */
+size_t zc_text_utf8_char(struct zc_slice s, uint32_t *ret_code);
 /* Standard padded base64 with CR and LF ignored and non-zero padding bits accepted. Decodes into
  * ret_data (may be the same memory as s.data). false on any other byte, missing padding or trailing
  * data. */

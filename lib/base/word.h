@@ -1,0 +1,46 @@
+/*
+ * Searching bytes eight at a time in a plain 64-bit word (Mycroft's trick; no vector instructions,
+ * so the same on every machine). A mark is the high bit of a byte. Only the lowest mark is certain,
+ * because a borrow may run on from it; zc_word_first gives that one.
+ */
+#ifndef ZC_BASE_WORD_H
+#define ZC_BASE_WORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define ZC_WORD_ONES UINT64_C(0x0101010101010101)
+#define ZC_WORD_HIGHS UINT64_C(0x8080808080808080)
+
+/* Eight bytes at p, the first one lowest. */
+static inline uint64_t zc_word_load(const uint8_t *p)
+{
+    uint64_t w;
+    memcpy(&w, p, sizeof(w));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    w = __builtin_bswap64(w);
+#endif
+    return w;
+}
+
+/* Marks bytes equal to c. */
+static inline uint64_t zc_word_eq(uint64_t w, uint8_t c)
+{
+    uint64_t x = w ^ (ZC_WORD_ONES * c);
+    return (x - ZC_WORD_ONES) & ~x & ZC_WORD_HIGHS;
+}
+
+/* Marks bytes below c; c is at most 128. */
+static inline uint64_t zc_word_below(uint64_t w, uint8_t c)
+{
+    return (w - ZC_WORD_ONES * c) & ~w & ZC_WORD_HIGHS;
+}
+
+/* Index of the first marked byte; marks is not 0. */
+static inline size_t zc_word_first(uint64_t marks)
+{
+    return (size_t)__builtin_ctzll(marks) / 8;
+}
+
+#endif
