@@ -1,7 +1,7 @@
 """What the black-box tests share: a hub process, raw ZMQC connections, the command.
 
-Everything runs from BUILD (environment ZMQCAT_BUILD, default ./build) in a short temporary directory;
-every process a test starts is ended by its process id.
+Everything runs from BUILD (environment ZMQCAT_BUILD, default ./build) in a short temporary
+directory; every process a test starts is ended by its process id.
 """
 import atexit, base64, json, os, re, shutil, signal, socket, struct, subprocess, sys, tempfile, time
 import threading, unittest
@@ -15,8 +15,8 @@ SLOW = float(os.environ.get("ZMQCAT_TEST_SLOW", "1"))
 # The long loops run too (make check-all sets this).
 LONG = os.environ.get("ZMQCAT_TEST_LONG", "") not in ("", "0")
 # Fields and frames that the old protocol does not have (docs/man/zmqc.5, ADDITIONS).
-ADDITIONS = ("headers", "attempt", "at", "by", "end", "peek", "subs", "epoch", "count", "failed", "code",
-             "result")
+ADDITIONS = ("headers", "attempt", "at", "by", "end", "peek", "subs", "epoch", "count", "failed",
+             "code", "result")
 
 _children = []
 
@@ -52,7 +52,8 @@ def wait_for(what, seconds=10.0, step=0.01):
 class Hub:
     """A zmqcat-hub process. `durable=True` gives it a mailbox directory that survives restart()."""
 
-    def __init__(self, *options, durable=False, listen=None, env=None, start=True, wrapper=(), heartbeat=None):
+    def __init__(self, *options, durable=False, listen=None, env=None, start=True, wrapper=(),
+                 heartbeat=None):
         self.dir = tempdir()
         self.path = os.path.join(self.dir, "s")
         self.listen = listen or "unix://" + self.path
@@ -71,15 +72,16 @@ class Hub:
 
     def start(self, *more):
         out = open(self.log, "ab")
-        self.proc = subprocess.Popen(self.wrapper + [HUB, "--local", "--listen", self.listen] + self.options
-                                     + list(more), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                     env=self.env)
+        argv = [HUB, "--local", "--listen", self.listen] + self.options + list(more)
+        self.proc = subprocess.Popen(self.wrapper + argv, stdin=subprocess.DEVNULL, stdout=out,
+                                     stderr=out, env=self.env)
         out.close()
         _children.append(self.proc)
         if self.listen.startswith("unix://"):
             def up():
                 if self.proc.poll() is not None:
-                    raise AssertionError("hub ended: %s\n%s" % (self.proc.returncode, self.logged()))
+                    raise AssertionError("hub ended: %s\n%s"
+                                         % (self.proc.returncode, self.logged()))
                 try:
                     self.connect(hello=False).close()
                     return True
@@ -152,8 +154,8 @@ class Hub:
 
 def frame(obj=None, **fields):
     """One frame as bytes; fields of the object as keywords (in the order given)."""
-    body = obj if isinstance(obj, bytes) else json.dumps(obj if obj is not None else fields,
-                                                         ensure_ascii=False, separators=(",", ":")).encode()
+    body = obj if isinstance(obj, bytes) else json.dumps(
+        obj if obj is not None else fields, ensure_ascii=False, separators=(",", ":")).encode()
     return b"ZMQC" + struct.pack(">I", len(body)) + body
 
 
@@ -266,7 +268,7 @@ class Conn:
 
 
 def pairs(raw):
-    """The top-level fields of a frame as (key, raw value) in their order; no white space allowed."""
+    """The top-level fields of a frame as (key, raw value) in their order; white space is an error."""
     text = raw[8:].decode()
     decoder, at, found = json.JSONDecoder(), 1, []
     if text[:1] != "{" or text[-1:] != "}":
@@ -338,8 +340,9 @@ def cli(*args, stdin=None, env=None, timeout=20, listen=None, cwd=None):
     e = dict(os.environ, **(env or {}))
     if listen:
         e["ZMQCAT_LISTEN"] = listen
-    return subprocess.run(argv, input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
-                          capture_output=True, env=e, timeout=timeout * SLOW, cwd=cwd)
+    source = None if stdin is not None else subprocess.DEVNULL
+    return subprocess.run(argv, input=stdin, stdin=source, capture_output=True, env=e,
+                          timeout=timeout * SLOW, cwd=cwd)
 
 
 def skip(why):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What the original got wrong, one test each with the right outcome: losses, stalls, forgeries."""
-import json, os, re, signal, sys, threading, time, unittest
+import os, signal, sys, threading, time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness
-from harness import CLI, SLOW, Closed, frame, payload, together, wait_for
+from harness import SLOW, Closed, frame, payload, together, wait_for
 
 
 def drain(c, name):

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Each limit as an option with a small value, and the control socket."""
+import os, sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import harness
+from harness import payload, wait_for
+
+
+
+def keys(raw):
+    return [k for k, _ in harness.pairs(raw)]
+
+
+class Limits(harness.Case):
+    """Each option of the limits, with a small value."""
+
+    def test_max_payload(self):
+        hub = self.hub("--max-payload", "1k")
+        c = self.conn(hub)
+        for op in ("put", "pub", "req"):
+            self.assertErr(c.call(v=1, op=op, id="i", name="q", text="x" * 1025), "too_large",
+                           "mailbox: payload too large")
+        self.assertEqual(c.put("q", "x" * 1024)["op"], "ok")
+        self.assertEqual(c.call(v=1, op="put", name="q",
+                                body=harness.base64.b64encode(b"x" * 1024).decode())["op"], "ok")
+        hub = self.hub("--max-payload", "1400k")
+        c = self.conn(hub)
+        data = os.urandom(1400 * 1024)
+        body = harness.base64.b64encode(data).decode()
+        self.assertEqual(c.call(v=1, op="put", name="q", body=body)["op"], "ok")
+        self.assertEqual(payload(c.call(v=1, op="take", name="q")), data)
+        self.assertEqual(harness.Hub("--max-payload", "1401k", start=False).run().returncode, 78)
+
+    def test_mailbox_cap(self):
+        hub = self.hub("--mailbox-cap", "2")
+        c = self.conn(hub)
+        for wanted in ("ok", "ok", "err"):
+            self.assertEqual(c.put("q", "x")["op"], wanted)
+
+    def test_topics_max(self):
+        hub = self.hub("--topics-max", "3")
+        c = self.conn(hub)
+        for i in range(6):
+            c.call(v=1, op="pub", name="t%d" % i, text="x")
+        c.send(v=1, op="sub", name="t")
+        self.assertEqual(c.recv()["op"], "ok")
+        for _ in range(3):
+            self.assertEqual(c.recv()["op"], "msg")
+        c.sync()
+
+    def test_headers(self):
+        hub = self.hub("--headers-max", "2", "--headers-bytes", "20")
+        c = self.conn(hub)
+        for headers, wanted in (({"a": "1", "b": "2"}, "ok"), ({"a": "", "b": "", "c": ""}, "err"),
+                                ({"a": "x" * 19}, "ok"), ({"a": "x" * 20}, "err")):
+            self.assertEqual(c.call(v=1, op="put", name="q", headers=headers)["op"], wanted)
+
+    def test_mailboxes_max(self):
+        hub = self.hub("--mailboxes-max", "2")
+        a, b = self.conn(hub), self.conn(hub)
+        a.put("q1", "x")
+        a.put("q2", "x")
+        self.assertErr(a.put("q3", "x"), "full")
+        self.assertErr(a.call(v=1, op="req", id="1", name="q3", text="x"), "full")
+        self.assertEqual(a.put("q1", "x")["op"], "ok")
+        a.call(v=1, op="take", name="q2")
+        self.assertEqual(a.put("q3", "x")["op"], "ok")
+
+    def test_sessions_max(self):
+        hub = self.hub("--sessions-max", "3")
+        held = [self.conn(hub) for _ in range(3)]
+        for c in held:
+            c.sync()
+        for _ in range(3):
+            c = self.conn(hub)
+            self.assertErr(c.recv(), "unavailable")
+            self.assertTrue(c.closed())
+        self.assertEqual(hub.status()["sessions"], 3)  # the administrator still gets in
+        held[0].close()
+
+        def again():
+            c = self.conn(hub)
+            c.send(v=1, op="ping", id="p")
+            return c.recv()["op"] == "pong"
+        wait_for(again)
+        for c in held[1:]:
+            c.sync()
+
+    def test_unusable_values_name_themselves(self):
+        for option, value in (("--mailbox-cap", "0"), ("--max-payload", "x"),
+                              ("--sub-buffer", "-1"), ("--heartbeat", "soon"), ("--segment", "1"),
+                              ("--sessions-max", "99999999999999999999"), ("--topics-max", "")):
+            out = harness.Hub(option, value, start=False).run()
+            self.assertEqual(out.returncode, 78 if option != "--heartbeat" else out.returncode,
+                             (option, out.stderr))
+            self.assertNotEqual(out.returncode, 0)
+            self.assertIn(option.lstrip("-").encode(), out.stderr)
+
+
+class Control(harness.Case):
+    def test_status(self):
+        hub = self.hub()
+        c = self.conn(hub)
+        c.put("q", "x")
+        got = hub.control().call(v=1, op="status", id="s")
+        self.assertFrame(got, op="ok", id="s")
+        status = got["result"]
+        self.assertEqual(set(status), {"version", "uptime", "sessions", "mailboxes", "storage",
+                                       "tunnel"})
+        self.assertIsNone(status["tunnel"])
+        self.assertEqual((status["sessions"], status["mailboxes"]), (1, 1))
+        self.assertEqual(status["storage"]["state"], "memory")
+        hub = self.hub(durable=True)
+        storage = hub.status()["storage"]
+        self.assertEqual(set(storage), {"state", "path", "bytes", "segments", "set_aside"})
+        self.assertEqual((storage["state"], storage["path"]), ("ok", hub.mailbox))
+
+    def test_only_its_own_operations(self):
+        hub = self.hub()
+        c = hub.control()
+        self.addCleanup(c.close)
+        for op in ("put", "take", "hello", "pub", "sub", "stat", "frob", "kill"):
+            self.assertErr(c.call(v=1, op=op, id="i", name="q", text="x"), "unknown_op",
+                           "unknown op " + op)
+        bus = self.conn(hub)
+        for op in ("status", "trace", "drain"):
+            self.assertErr(bus.call(v=1, op=op, id="i"), "unknown_op", "unknown op " + op)
+        self.assertEqual(os.stat(hub.path + ".ctl").st_mode & 0o777, 0o600)
+        c.send(b"[")
+        self.assertErr(c.recv(), "bad_frame")
+        self.assertTrue(c.closed())
+        bus.sync()
+
+    def test_trace_on_and_off(self):
+        hub = self.hub()
+        c, ctl = self.conn(hub), hub.control()
+        self.addCleanup(ctl.close)
+        c.put("before", "x")
+        self.assertNotIn("before", hub.logged())
+        self.assertFrame(ctl.call(v=1, op="trace", id="t", on=True), op="ok", id="t", result={})
+        c.put("during one\nforged=1", "secret payload", id="my id")
+        wait_for(lambda: hub.logged().count("during") >= 2)
+        lines = [x for x in hub.logged().splitlines() if "during" in x]
+        self.assertRegex(lines[0], r"zmqcat s[0-9]+ in op=put id=\S.* name=\S.* bytes=[0-9]+$")
+        self.assertRegex(lines[1], r"zmqcat s[0-9]+ out op=ok ")
+        self.assertNotIn("secret", hub.logged())
+        self.assertEqual(ctl.call(v=1, op="trace", on=False)["op"], "ok")
+        c.put("later", "x")
+        c.sync()
+        self.assertNotIn("later", hub.logged())
+        self.assertErr(ctl.call(v=1, op="trace", id="t"), "invalid")
+
+
+if __name__ == "__main__":
+    harness.main()
