@@ -146,7 +146,7 @@ help: ## this list
 # ---- what must be there to build and test ----
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
 	python3 mandoc socat strace systemd systemd-container
-DEBIAN_DEV := clang llvm clang-format
+DEBIAN_DEV := clang libclang-rt-dev llvm clang-format
 .PHONY: deps deps-dev
 deps: ## install what the build and the tests need (apt; elsewhere the names are printed)
 	@sh docs/deps.sh $(DEBIAN)
