@@ -119,7 +119,7 @@ $(SHARED): $(patsubst %.c,$(B)/pic/%.o,$(CLIENT_SRC) $(CLIENT_BASE_SRC))
 
 LINK = @mkdir -p $(@D); $(SAY) '  link  $@'
 LINK += $(if $(V),&& set -x,); $(CC) $(ALL_CFLAGS) $(PIE) $(ALL_LDFLAGS) $(PROGRAM_LDFLAGS) -o $@ $^
-$(B)/zmqcat-hub: $(call obj,daemons/hub.c) $(HOST) $(CORE)
+$(B)/zmqcat-hub: $(call obj,$(wildcard daemons/hub*.c)) $(HOST) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/zmqcat: $(call obj,$(CLI_SRC)) $(CLIENT)
 	$(LINK) $(LIBS_CORE)

@@ -38,7 +38,7 @@ void zc_service_stopping(void);
 /* Half of the watchdog interval in ms, or 0 when none is wanted. */
 int64_t zc_service_watchdog_ms(void);
 void zc_service_watchdog(void);
-/* True when stderr is the journal (or launchd's log), which stamps lines itself. */
+/* True when stderr is the journal, which reads a priority like <6> in front of a line. */
 bool zc_service_owns_log(void);
 
 #endif

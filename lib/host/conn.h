@@ -1,0 +1,44 @@
+/*
+ * One accepted connection and its session. Non-blocking reads and writes of our own on a uv_poll_t:
+ * an idle connection owns no buffer.
+ */
+#ifndef ZC_HOST_CONN_H
+#define ZC_HOST_CONN_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/list.h"
+#include "node/hub.h"
+
+struct zc_host;
+
+struct zc_conn {
+    uv_poll_t poll;
+    struct zc_host *host;
+    struct zc_session *session; /* NULL: detached, lingering or closing */
+    struct zc_list all;
+    struct zc_list ready;
+    int fd;
+    uint8_t interest; /* UV_READABLE, UV_WRITABLE as armed */
+    uint8_t age;      /* linger: turns of the linger timer */
+    bool tcp;
+    bool eof;     /* the peer sends nothing more */
+    bool blocked; /* the last write did not take all: waits for UV_WRITABLE */
+};
+
+/* Takes fd over (closes it on failure) and attaches a session. */
+void zc_conn_start(struct zc_host *h, int fd, bool tcp, bool control);
+/* Writes what the core has and sets what to wait for. False: stopped early to be fair, call again.
+ */
+bool zc_conn_flush(struct zc_conn *c);
+/* Puts c on the host's ready list. */
+void zc_conn_wake(struct zc_conn *c);
+/* The core ended the session: its output was given; close. */
+void zc_conn_end(struct zc_conn *c);
+/* Closes now, whatever is on the way; detaches. */
+void zc_conn_drop(struct zc_conn *c);
+/* A turn of the linger timer. */
+void zc_conn_linger(struct zc_conn *c);
+
+#endif

@@ -1,0 +1,285 @@
+/*
+ * The loop. Order within a turn (libuv): timers, prepare, epoll_wait, socket callbacks, check. The
+ * clock is read at most once between two waits, when the first callback asks. The pump runs in
+ * check, and in timer callbacks, whose effects must not wait for the next socket to be ready.
+ *
+ * A stop has stages: listeners close and the core says good-bye to its sessions; after 3 s whoever
+ * has not read its last bytes is dropped, so that the log can be closed; after 4.5 s the process
+ * ends whatever the disk does: everything that was acknowledged is on it.
+ */
+#include "host/host.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "base/check.h"
+#include "base/text.h"
+#include "host/clock.h"
+#include "host/conn.h"
+#include "host/pump.h"
+#include "host/service.h"
+
+#define STATUS_MS 1000
+#define LINGER_MS 500
+#define STOP_DROP_MS 3000
+#define STOP_EXIT_MS 1500
+
+struct zc_now zc_host_now(struct zc_host *h)
+{
+    if (!h->now_valid) {
+        struct zc_now now = zc_clock_now();
+        if (now.mono.ns < h->now.mono.ns)
+            now.mono = h->now.mono;
+        h->now = now;
+        h->now_valid = true;
+    }
+    return h->now;
+}
+
+void zc_host_fd_freed(struct zc_host *h)
+{
+    zc_acceptor_fd_freed(&h->acceptors);
+}
+
+/* ---- ending ---- */
+
+static void close_handle(uv_handle_t *handle, void *arg)
+{
+    (void)arg;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+void zc_host_end(struct zc_host *h, int code)
+{
+    struct zc_list *n;
+    if (h->ended)
+        return;
+    h->ended = true;
+    h->exit_code = code;
+    zc_acceptor_stop(&h->acceptors);
+    while ((n = zc_list_first(&h->conns)) != NULL)
+        zc_conn_drop(ZC_CONTAINER(n, struct zc_conn, all));
+    uv_walk(&h->loop, close_handle, NULL);
+}
+
+static void on_stop_timer(uv_timer_t *timer)
+{
+    struct zc_host *h = ZC_CONTAINER(timer, struct zc_host, stop);
+    struct zc_list *n;
+    size_t dropped = 0;
+    if (h->stop_stage++ > 0) {
+        zc_logsink_line(h->config.log, ZC_LOGSINK_WARNING,
+                        "stop: the disk does not finish: ending without it");
+        _exit(0);
+    }
+    for (; (n = zc_list_first(&h->conns)) != NULL; dropped++)
+        zc_conn_drop(ZC_CONTAINER(n, struct zc_conn, all));
+    if (dropped > 0)
+        zc_logsink_line(h->config.log, ZC_LOGSINK_WARNING,
+                        "stop: %zu connections did not take their last bytes in 3 s: closed",
+                        dropped);
+    uv_timer_start(timer, on_stop_timer, STOP_EXIT_MS, 0);
+    zc_pump_run(h);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct zc_host *h = handle->data;
+    if (number == SIGHUP)
+        return; /* nothing here is read from files while running */
+    if (h->stopping)
+        _exit(0);
+    h->stopping = true;
+    h->active = true;
+    zc_service_stopping();
+    zc_service_status("stopping");
+    zc_logsink_line(h->config.log, ZC_LOGSINK_DEBUG, "stopping on %s",
+                    number == SIGTERM ? "SIGTERM" : "SIGINT");
+    zc_acceptor_stop(&h->acceptors);
+    zc_hub_stop(h->config.hub, zc_host_now(h));
+    uv_timer_start(&h->stop, on_stop_timer, STOP_DROP_MS, 0);
+}
+
+/* ---- status ---- */
+
+static const char *storage_text(enum zc_log_state state, bool durable)
+{
+    switch (state) {
+    case ZC_LOG_OPENING:
+        return "opening";
+    case ZC_LOG_OK:
+        return "ok";
+    case ZC_LOG_FULL:
+        return "full";
+    case ZC_LOG_ERROR:
+        return "error";
+    case ZC_LOG_CLOSED:
+        break;
+    }
+    return durable ? "closed" : "memory";
+}
+
+static void tell_status(struct zc_host *h)
+{
+    struct zc_hub_stats s;
+    char text[sizeof(h->status_text)];
+    zc_hub_stats(h->config.hub, &s);
+    snprintf(text, sizeof(text), "%s%s%llu sessions, %llu queued, %llu leased, storage %s",
+             h->config.name != NULL ? h->config.name : "", h->config.name != NULL ? ": " : "",
+             (unsigned long long)s.sessions, (unsigned long long)s.queued,
+             (unsigned long long)s.leased, storage_text(s.storage, h->config.disk != NULL));
+    if (strcmp(text, h->status_text) == 0)
+        return;
+    memcpy(h->status_text, text, sizeof(text));
+    zc_service_status(text);
+}
+
+static void on_status_timer(uv_timer_t *timer)
+{
+    struct zc_host *h = ZC_CONTAINER(timer, struct zc_host, status);
+    if (!h->stopping)
+        tell_status(h);
+}
+
+void zc_host_turned(struct zc_host *h)
+{
+    if (h->active && !uv_is_active((uv_handle_t *)&h->status))
+        uv_timer_start(&h->status, on_status_timer, STATUS_MS, 0);
+    h->active = false;
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+    (void)timer;
+    zc_service_watchdog();
+}
+
+/* The original's line, which scripts wait for. */
+static void say_listening(struct zc_host *h)
+{
+    char text[ZC_ADDRESS_TEXT_MAX], escaped[2 * ZC_ADDRESS_TEXT_MAX];
+    char line[2 * ZC_ADDRESS_TEXT_MAX + 32];
+    for (size_t i = 0; i < h->config.listens_count; i++) {
+        const struct zc_listen *l = &h->config.listens[i];
+        if (l->control || h->config.log->level < ZC_LOGSINK_INFO)
+            continue;
+        zc_address_text(&l->address, text);
+        zc_text_escape(escaped, sizeof(escaped), zc_slice_str(text));
+        snprintf(line, sizeof(line), "local bus at %s", escaped);
+        zc_logsink_raw(h->config.log, ZC_LOGSINK_INFO, line);
+    }
+}
+
+void zc_host_ready(struct zc_host *h)
+{
+    if (h->ready_told || h->stopping)
+        return;
+    h->ready_told = true;
+    zc_acceptor_start(&h->acceptors);
+    tell_status(h);
+    zc_service_ready();
+    say_listening(h);
+}
+
+static void on_check(uv_check_t *check)
+{
+    zc_pump_run(ZC_CONTAINER(check, struct zc_host, check));
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    /* The wait that follows takes time. */
+    ZC_CONTAINER(prepare, struct zc_host, prepare)->now_valid = false;
+}
+
+static void on_linger(uv_timer_t *timer)
+{
+    struct zc_host *h = ZC_CONTAINER(timer, struct zc_host, linger);
+    struct zc_list *next;
+    bool any = false;
+    for (struct zc_list *n = h->conns.next; n != &h->conns; n = next) {
+        struct zc_conn *c = ZC_CONTAINER(n, struct zc_conn, all);
+        next = n->next;
+        any = any || c->session == NULL;
+        zc_conn_linger(c);
+    }
+    if (!any)
+        uv_timer_stop(timer);
+}
+
+void zc_host_linger(struct zc_host *h)
+{
+    if (!uv_is_active((uv_handle_t *)&h->linger))
+        uv_timer_start(&h->linger, on_linger, LINGER_MS, LINGER_MS);
+}
+
+/* ---- start and end ---- */
+
+static int start_signals(struct zc_host *h)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+    for (size_t i = 0; i < ZC_ARRAY_LEN(numbers); i++) {
+        h->signals[i].data = h;
+        if (uv_signal_init(&h->loop, &h->signals[i]) < 0 ||
+            uv_signal_start(&h->signals[i], on_signal, numbers[i]) < 0)
+            return ZC_EMFILE;
+    }
+    return 0;
+}
+
+int zc_host_init(struct zc_host *h, const struct zc_host_config *config)
+{
+    *h = (struct zc_host){.config = *config, .armed = ZC_NEVER};
+    zc_list_init(&h->conns);
+    zc_list_init(&h->ready);
+    if (uv_loop_init(&h->loop) < 0) {
+        h->ended = true;
+        return ZC_EMFILE;
+    }
+    h->has_loop = true;
+    h->read_buf = malloc(ZC_HOST_READ_BYTES);
+    if (h->read_buf == NULL)
+        return ZC_ENOMEM;
+    uv_prepare_init(&h->loop, &h->prepare);
+    uv_check_init(&h->loop, &h->check);
+    uv_idle_init(&h->loop, &h->more);
+    uv_timer_init(&h->loop, &h->tick);
+    uv_timer_init(&h->loop, &h->status);
+    uv_timer_init(&h->loop, &h->watchdog);
+    uv_timer_init(&h->loop, &h->linger);
+    uv_timer_init(&h->loop, &h->stop);
+    int r = start_signals(h);
+    if (r < 0)
+        return r;
+    return zc_acceptor_init(&h->acceptors, h);
+}
+
+int zc_host_run(struct zc_host *h)
+{
+    int64_t watchdog_ms = zc_service_watchdog_ms();
+    uv_prepare_start(&h->prepare, on_prepare);
+    uv_check_start(&h->check, on_check);
+    if (watchdog_ms > 0)
+        uv_timer_start(&h->watchdog, on_watchdog, 0, (uint64_t)watchdog_ms);
+    zc_pump_run(h);
+    uv_run(&h->loop, UV_RUN_DEFAULT);
+    return h->exit_code;
+}
+
+void zc_host_done(struct zc_host *h)
+{
+    if (!h->ended)
+        zc_host_end(h, 1);
+    if (h->has_loop) {
+        uv_run(&h->loop, UV_RUN_DEFAULT);
+        uv_loop_close(&h->loop);
+    }
+    zc_acceptor_done(&h->acceptors);
+    free(h->read_buf);
+    h->read_buf = NULL;
+}

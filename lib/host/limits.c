@@ -1,0 +1,48 @@
+/*
+ * Process-wide settings. The core size is 0 because messages and secrets must not land in a file.
+ */
+#include "host/limits.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define FILES_FALLBACK 256
+/* Linux allows a hard limit of 2^30; arrays indexed by descriptor stay small below this. */
+#define FILES_MAX (1 << 20)
+
+static void fill_standard_fds(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        /* The lowest free number, so this is fd itself. */
+        if (open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) < 0)
+            return;
+    }
+}
+
+static int raise_files(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) < 0)
+        return FILES_FALLBACK;
+    rlim_t want = r.rlim_max > FILES_MAX ? FILES_MAX : r.rlim_max;
+    if (r.rlim_cur < want) {
+        struct rlimit raised = {want, r.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+            r.rlim_cur = want;
+    }
+    return r.rlim_cur > FILES_MAX ? FILES_MAX : (int)r.rlim_cur;
+}
+
+int zc_limits_apply(void)
+{
+    struct rlimit none = {0, 0};
+    fill_standard_fds();
+    signal(SIGPIPE, SIG_IGN);
+    setrlimit(RLIMIT_CORE, &none);
+    return raise_files();
+}

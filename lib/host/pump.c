@@ -1,0 +1,148 @@
+/*
+ * What moves in a turn: core events, then outputs, then disk requests, round after round until
+ * nothing moves. Disk requests come last, so that all input of the turn shares one fsync.
+ */
+#include "host/pump.h"
+
+#include <stddef.h>
+
+#include "base/check.h"
+#include "host/conn.h"
+#include "host/disk.h"
+#include "host/host.h"
+
+/* Rounds of one turn: past them the sockets are looked at first. */
+#define ROUNDS 64
+/* uv timers stand still while the machine sleeps, the core's clock does not: look this often. */
+#define TICK_MAX_MS 10000
+#define EXIT_CONFIG 78
+
+static void take_event(struct zc_host *h, const struct zc_hub_event *e)
+{
+    struct zc_conn *c = e->data;
+    switch (e->kind) {
+    case ZC_HUB_READY:
+        zc_host_ready(h);
+        break;
+    case ZC_HUB_UNUSABLE:
+        zc_logsink_line(h->config.log, ZC_LOGSINK_ERR, "%s", e->text);
+        zc_host_end(h, e->err == ZC_EBUSY || e->err == ZC_ENOMEM || e->err == ZC_EIO ? 1
+                                                                                     : EXIT_CONFIG);
+        break;
+    case ZC_HUB_OUTPUT:
+        zc_conn_wake(c);
+        break;
+    case ZC_HUB_CLOSE:
+        zc_conn_end(c);
+        break;
+    case ZC_HUB_LOG:
+        zc_logsink_limited(h->config.log, zc_host_now(h).mono, (int)e->level, e->text);
+        break;
+    case ZC_HUB_TRACE:
+        zc_logsink_raw(h->config.log, ZC_LOGSINK_DEBUG, e->text);
+        break;
+    case ZC_HUB_STOPPED:
+        zc_host_end(h, 0);
+        break;
+    }
+}
+
+static bool pump_events(struct zc_host *h)
+{
+    struct zc_hub_event e;
+    bool any = false;
+    while (!h->ended && zc_hub_event(h->config.hub, zc_host_now(h), &e)) {
+        take_event(h, &e);
+        any = true;
+    }
+    return any;
+}
+
+/* Writes for each connection that was ready at the start, once. */
+static bool pump_outputs(struct zc_host *h)
+{
+    struct zc_list batch, *n;
+    bool any = false;
+    if (zc_list_empty(&h->ready))
+        return false;
+    /* The whole list moves to batch; what wakes up meanwhile waits for the next round. */
+    zc_list_insert_before(&h->ready, &batch);
+    zc_list_remove(&h->ready);
+    while ((n = zc_list_first(&batch)) != NULL) {
+        struct zc_conn *c = ZC_CONTAINER(n, struct zc_conn, ready);
+        zc_list_remove(n);
+        if (!zc_conn_flush(c))
+            zc_conn_wake(c);
+        any = true;
+    }
+    return any;
+}
+
+static void on_disk_done(void *arg, const struct zc_disk_completion *done)
+{
+    struct zc_host *h = arg;
+    h->now_valid = false; /* an fsync may have taken long */
+    h->active = true;
+    zc_hub_disk_done(h->config.hub, zc_host_now(h), done);
+}
+
+static bool pump_disk(struct zc_host *h)
+{
+    struct zc_disk_op op;
+    bool any = false;
+    while (zc_hub_disk_op(h->config.hub, zc_host_now(h), &op)) {
+        zc_disk_submit(h->config.disk, &op, on_disk_done, h);
+        any = true;
+    }
+    return any;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct zc_host *h = ZC_CONTAINER(timer, struct zc_host, tick);
+    h->armed = ZC_NEVER;
+    zc_pump_run(h);
+}
+
+/* Sets the one timer for the core's next deadline; nothing when it stands already. */
+static void arm_tick(struct zc_host *h)
+{
+    struct zc_mono deadline = zc_hub_deadline(h->config.hub);
+    if (deadline.ns == h->armed.ns)
+        return;
+    h->armed = deadline;
+    if (deadline.ns == ZC_NEVER.ns) {
+        uv_timer_stop(&h->tick);
+        return;
+    }
+    int64_t ns = deadline.ns - zc_host_now(h).mono.ns;
+    int64_t ms = ns <= 0 ? 0 : ns / ZC_NS_PER_MS + 1;
+    uv_timer_start(&h->tick, on_tick, (uint64_t)(ms > TICK_MAX_MS ? TICK_MAX_MS : ms), 0);
+}
+
+static void on_more(uv_idle_t *idle)
+{
+    (void)idle; /* its being active makes the loop not wait */
+}
+
+void zc_pump_run(struct zc_host *h)
+{
+    bool moved = true;
+    if (zc_hub_deadline(h->config.hub).ns <= zc_host_now(h).mono.ns)
+        zc_hub_tick(h->config.hub, zc_host_now(h));
+    for (int round = 0; moved && !h->ended && round < ROUNDS; round++) {
+        moved = pump_events(h);
+        if (!h->ended && pump_outputs(h))
+            moved = true;
+        if (!h->ended && pump_disk(h))
+            moved = true;
+    }
+    if (h->ended)
+        return;
+    if (moved)
+        uv_idle_start(&h->more, on_more);
+    else
+        uv_idle_stop(&h->more);
+    arm_tick(h);
+    zc_host_turned(h);
+}
