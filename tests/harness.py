@@ -268,7 +268,7 @@ class Conn:
 
 
 def pairs(raw):
-    """The top-level fields of a frame as (key, raw value) in their order; white space is an error."""
+    """The top-level fields of a frame as (key, raw value), in order; no white space allowed."""
     text = raw[8:].decode()
     decoder, at, found = json.JSONDecoder(), 1, []
     if text[:1] != "{" or text[-1:] != "}":

@@ -7,11 +7,6 @@ import harness
 from harness import payload, wait_for
 
 
-
-def keys(raw):
-    return [k for k, _ in harness.pairs(raw)]
-
-
 class Limits(harness.Case):
     """Each option of the limits, with a small value."""
 

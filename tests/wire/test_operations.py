@@ -9,10 +9,6 @@ from harness import SLOW, Closed, Conn, frame, payload, wait_for
 GONE = "mailbox: delivery not found"
 
 
-def keys(raw):
-    return [k for k, _ in harness.pairs(raw)]
-
-
 class Operations(harness.Case):
     def test_hello_names_the_session_and_may_come_again(self):
         hub = self.hub()
