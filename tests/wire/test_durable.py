@@ -357,7 +357,7 @@ class Directories(harness.Case):
         for path in (os.path.join(foreign, "thesis.txt"), plain):
             with open(path, "w") as f:
                 f.write('{"boxes":{}}')
-        for path in (foreign, plain, os.path.join(plain, "below"), os.path.join(base, "a", "b"),
+        for path in (foreign, plain, os.path.join(plain, "below"),
                      "/proc/nothing/here"):
             out = harness.Hub("--mailbox", path, start=False).run(timeout=10)
             self.assertEqual(out.returncode, 78, (path, out.stderr))
