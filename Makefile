@@ -61,7 +61,7 @@ HOST_SRC := $(filter-out lib/host/service_%.c,$(wildcard lib/host/*.c)) \
 	lib/host/service_$(SERVICE).c
 CLIENT_SRC := $(wildcard lib/client/*.c)
 # What the client library holds beside its own files.
-CLIENT_BASE_SRC := $(wildcard lib/base/*.c) lib/zmqc/frame.c lib/zmqc/msg.c
+CLIENT_BASE_SRC := $(wildcard lib/base/*.c) lib/zmqc/frame.c $(wildcard lib/zmqc/msg*.c)
 CLI_SRC := $(wildcard cli/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)

@@ -12,12 +12,12 @@
 #include "base/buf.h"
 #include "zmqc/frame.h"
 
-#define ZC_MSG_STRING_MAX 1024     /* bytes of id, name, from, topic, to */
-#define ZC_MSG_OP_MAX 64           /* bytes of op */
-#define ZC_MSG_DELIVERIES_MAX 1024 /* entries of deliveries and failed */
-#define ZC_MSG_HEADERS_CAP 256     /* headers kept; the hub's own limit is lower */
+#define ZC_MSG_STRING_MAX 1024                /* bytes of id, name, from, topic, to */
+#define ZC_MSG_OP_MAX 64                      /* bytes of op */
+#define ZC_MSG_DELIVERIES_MAX 1024            /* entries of deliveries and failed */
+#define ZC_MSG_HEADERS_CAP 256                /* headers kept; the hub's own limit is lower */
 #define ZC_MSG_SECONDS_MAX INT64_C(315360000) /* ten years */
-#define ZC_MSG_MAX_MAX 1024        /* largest `max` of reserve, ready, peek; list allows 1,000 */
+#define ZC_MSG_MAX_MAX 1024 /* largest `max` of reserve, ready, peek; list allows 1,000 */
 
 struct zc_header {
     struct zc_slice key;
@@ -98,10 +98,10 @@ ZC_MUST_CHECK int zc_msg_decode(struct zc_msg *m, uint8_t *data, size_t len,
 
 /*
  * Encodes m as one whole frame, header included. Fields in wire order, empty ones omitted: zero
- * lengths; numbers and booleans by `has` or true (lease: when not 0; headers, deliveries, failed: when
- * their count is not 0; attempt, at: when HAS bit). Requests carry delay, ttl, wait and the like as
- * seconds with at most three decimals. Returns NULL and *ret_err ZC_ENOMEM, or ZC_ELIMIT when the
- * JSON would exceed ZC_FRAME_BODY_MAX.
+ * lengths; numbers and booleans by `has` or true (lease: when not 0; headers, deliveries, failed:
+ * when their count is not 0; attempt, at: when HAS bit). Requests carry delay, ttl, wait and the
+ * like as seconds with at most three decimals. Returns NULL and *ret_err ZC_ENOMEM, or ZC_ELIMIT
+ * when the JSON would exceed ZC_FRAME_BODY_MAX.
  */
 struct zc_block *zc_msg_encode(const struct zc_msg *m, int *ret_err);
 
