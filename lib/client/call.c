@@ -191,12 +191,30 @@ int zc_call_run_frame(struct zmqcat *bus, struct zc_slice frame, enum zc_call_an
     return rc;
 }
 
+/* What the encoder would replace or the hub could not answer. */
+static const char *unusable(const struct zc_msg *m)
+{
+    if (m->id.len > ZC_MSG_STRING_MAX)
+        return "the id is too long: at most 1,024 bytes";
+    if (!zc_text_utf8_valid(m->id))
+        return "the id is not valid UTF-8";
+    if (!zc_text_utf8_valid(m->name))
+        return "the name is not valid UTF-8";
+    if (!zc_text_utf8_valid(m->from))
+        return "the name of the sender is not valid UTF-8";
+    for (uint32_t i = 0; i < m->headers_count; i++)
+        if (!zc_text_utf8_valid(m->headers[i].key) || !zc_text_utf8_valid(m->headers[i].value))
+            return "a header is not valid UTF-8";
+    return NULL;
+}
+
 int zc_call_run(struct zmqcat *bus, enum zc_call_answer want, int64_t timeout_ms)
 {
     int err;
     struct zc_slice id = bus->out.id;
-    if (id.len > sizeof bus->want)
-        return zc_call_fail(bus, ZMQCAT_USAGE, "the id is too long: at most 1,024 bytes");
+    const char *why = unusable(&bus->out);
+    if (why != NULL)
+        return zc_call_fail(bus, ZMQCAT_USAGE, why);
     if (id.len > 0)
         memcpy(bus->want, id.data, id.len);
     bus->want_len = id.len;

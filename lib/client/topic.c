@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "client/call.h"
 #include "client/kept.h"
 
@@ -80,6 +81,8 @@ ZMQCAT_PUBLIC int zmqcat_ping(struct zmqcat *bus, int64_t wait_ms)
 static int question(struct zmqcat *bus, struct zc_slice name, const char *extra, struct zc_buf *b)
 {
     static const uint8_t room[ZC_FRAME_HEADER];
+    if (!zc_text_utf8_valid(name))
+        return zc_call_fail(bus, ZMQCAT_USAGE, "the name is not valid UTF-8");
     int rc = zc_buf_append(b, room, sizeof room);
     if (rc == 0)
         rc = zc_json_put_raw(b, "{\"v\":1,\"op\":");

@@ -1,0 +1,96 @@
+/* req and ping. */
+#include "clock.h"
+#include "open.h"
+#include "out.h"
+#include "payload.h"
+#include "print.h"
+#include "say.h"
+#include "verbs.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+#define RETRIES_DEFAULT 3
+#define PING_MS 10000
+
+static int abandoned(const struct zmqcat *bus, uint64_t attempts)
+{
+    fprintf(stderr, "zmqcat: request abandoned after %" PRIu64 " attempt%s: %s\n", attempts,
+            attempts == 1 ? "" : "s", zmqcat_error_text(bus));
+    zc_say_hint("is a worker on that name? `zmqcat stat NAME` shows what waits; --timeout and "
+                "--retries allow more time");
+    return 3;
+}
+
+/* All attempts carry one id, so that the hub does not queue the request twice. */
+static int ask(const struct zc_args *args, struct zmqcat *bus, const struct zc_buf *payload)
+{
+    uint8_t seed[12];
+    char id[2 * sizeof seed + 1] = "";
+    if (getentropy(seed, sizeof seed) != 0)
+        return zc_say_fail(1, args->verb, NULL, "the system gives no random bytes");
+    zc_text_hex(id, zc_slice(seed, sizeof seed));
+    uint64_t attempts = args->retries > 0 ? args->retries : RETRIES_DEFAULT;
+    struct zmqcat_msg m;
+    int rc = ZMQCAT_TIMEOUT;
+    for (uint64_t i = 0; i < attempts && rc == ZMQCAT_TIMEOUT; i++)
+        rc = zmqcat_req(bus, id, args->rest[0], strlen(args->rest[0]), payload->data, payload->len,
+                        args->timeout_ms, &m);
+    if (rc == ZMQCAT_TIMEOUT)
+        return abandoned(bus, attempts);
+    if (rc != ZMQCAT_OK)
+        return zc_say_bus(args, bus, rc);
+    struct zc_out out;
+    zc_out_init(&out, bus);
+    zc_print_payload(&out, &m, false);
+    int status = zc_out_flush(&out);
+    zc_out_done(&out);
+    return status;
+}
+
+int zc_ask_req(const struct zc_args *args)
+{
+    struct zc_buf payload;
+    int status = zc_payload_read(args, &payload);
+    if (status != 0)
+        return status;
+    struct zmqcat *bus = NULL;
+    status = zc_open_bus(args, &bus);
+    if (status == 0)
+        status = ask(args, bus, &payload);
+    zmqcat_free(bus);
+    zc_buf_done(&payload);
+    return status;
+}
+
+int zc_ask_ping(const struct zc_args *args)
+{
+    struct zmqcat *bus = NULL;
+    int status = zc_open_bus(args, &bus);
+    if (status != 0)
+        return status;
+    struct zc_out out;
+    zc_out_init(&out, bus);
+    int64_t start = zc_clock_us();
+    int rc = zmqcat_ping(bus, PING_MS);
+    int64_t took = zc_clock_us() - start;
+    if (rc != ZMQCAT_OK) {
+        status = zc_say_bus(args, bus, rc);
+    } else {
+        char line[64];
+        snprintf(line, sizeof line, "round trip %" PRId64 ".%03" PRId64 " ms\n", took / 1000,
+                 took % 1000);
+        zc_out_str(&out, "pong\n");
+        if (args->verbose)
+            zc_out_str(&out, line);
+        status = zc_out_flush(&out);
+    }
+    zc_out_done(&out);
+    zmqcat_free(bus);
+    return status;
+}

@@ -1,0 +1,87 @@
+/* sub: every line flushed at once, and an end as soon as the reader has gone. */
+#include "clock.h"
+#include "open.h"
+#include "out.h"
+#include "print.h"
+#include "say.h"
+#include "verbs.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Waits for the hub, at most to deadline_ms (negative: for ever). False: the reader has gone. */
+static bool wait_for_hub(struct zmqcat *bus, struct zc_out *out, int64_t deadline_ms)
+{
+    struct pollfd p[2] = {{.fd = zmqcat_fd(bus), .events = POLLIN}, {.fd = STDOUT_FILENO}};
+    int timeout_ms = -1;
+    if (deadline_ms >= 0) {
+        int64_t left = deadline_ms - zc_clock_ms();
+        timeout_ms = left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+    }
+    poll(p, 2, timeout_ms);
+    return !zc_out_gone(out);
+}
+
+/* One delivery, or its absence within the wait. Returns an enum zmqcat_error; out->gone ends too.
+ */
+static int next(const struct zc_args *args, struct zmqcat *bus, struct zc_out *out,
+                struct zmqcat_msg *ret_msg)
+{
+    int64_t deadline_ms = -1;
+    if (args->wait_ms >= 0)
+        deadline_ms =
+            zc_clock_ms() > INT64_MAX - args->wait_ms ? -1 : zc_clock_ms() + args->wait_ms;
+    for (;;) {
+        int rc = zmqcat_next(bus, 0, ret_msg);
+        if (rc != ZMQCAT_TIMEOUT || !wait_for_hub(bus, out, deadline_ms))
+            return rc;
+        if (deadline_ms >= 0 && zc_clock_ms() >= deadline_ms)
+            return zmqcat_next(bus, 0, ret_msg);
+    }
+}
+
+static int follow(const struct zc_args *args, struct zmqcat *bus, struct zc_out *out)
+{
+    for (uint64_t n = 0; args->count == 0 || n < args->count; n++) {
+        struct zmqcat_msg m;
+        int rc = next(args, bus, out, &m);
+        if (out->gone)
+            return 0;
+        if (rc == ZMQCAT_CLOSED)
+            return 0; /* the hub stopped */
+        if (rc == ZMQCAT_TIMEOUT)
+            return zc_say_fail(3, args->verb, args->rest_count > 0 ? args->rest[0] : NULL,
+                               "nothing came within --wait");
+        if (rc != ZMQCAT_OK)
+            return zc_say_bus(args, bus, rc);
+        if (args->json)
+            zc_print_json(out, &m);
+        else
+            zc_print_delivery(out, &m);
+        int status = zc_out_flush(out);
+        if (status != 0)
+            return out->gone ? 0 : status;
+    }
+    return 0;
+}
+
+int zc_follow_sub(const struct zc_args *args)
+{
+    struct zmqcat *bus = NULL;
+    int status = zc_open_bus(args, &bus);
+    if (status != 0)
+        return status;
+    const char *prefix = args->rest_count > 0 ? args->rest[0] : "";
+    struct zc_out out;
+    zc_out_init(&out, bus);
+    int rc = args->no_replay ? zmqcat_sub_new(bus, prefix, strlen(prefix))
+                             : zmqcat_sub(bus, prefix, strlen(prefix));
+    status = rc != ZMQCAT_OK ? zc_say_bus(args, bus, rc) : follow(args, bus, &out);
+    if (zmqcat_dropped(bus) > 0)
+        zc_say_fail(0, args->verb, NULL, "standard output was too slow: deliveries were lost");
+    zc_out_done(&out);
+    zmqcat_free(bus);
+    return status;
+}

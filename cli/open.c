@@ -1,0 +1,73 @@
+/* Opens the bus or the control socket that the command line or the environment names. */
+#include "open.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "say.h"
+
+#define CONFIG_STATUS 78
+
+/* Whether text is an address at all. *ret_address may be NULL. */
+static int check(const struct zc_args *args, const char *source, const char *text,
+                 struct zc_address *ret_address)
+{
+    char why[ZC_ADDRESS_WHY_MAX], shown[300], line[600];
+    if (zc_address_parse(text, ret_address, why) == 0)
+        return 0;
+    zc_say_escape(shown, sizeof shown, text, strlen(text));
+    snprintf(line, sizeof line, "%s %s: %s", source, shown, why);
+    return zc_say_fail(CONFIG_STATUS, args->verb, NULL, line);
+}
+
+/* The bus that was named, or NULL. *ret_source is how. */
+static const char *named(const struct zc_args *args, const char **ret_source)
+{
+    const char *env = getenv("ZMQCAT_LISTEN");
+    bool given = args->listen != NULL && args->listen[0] != '\0';
+    *ret_source = given ? "--listen" : "ZMQCAT_LISTEN";
+    return given ? args->listen : env != NULL && env[0] != '\0' ? env : NULL;
+}
+
+/* Says how an open went; on failure the connection is freed. */
+static int opened(const struct zc_args *args, int rc, struct zmqcat *bus, struct zmqcat **ret_bus)
+{
+    if (zmqcat_warning(bus)[0] != '\0')
+        fprintf(stderr, "zmqcat: %s: warning: %s\n", args->verb, zmqcat_warning(bus));
+    if (rc == ZMQCAT_OK) {
+        *ret_bus = bus;
+        return 0;
+    }
+    int status = zc_say_bus(args, bus, rc);
+    zmqcat_free(bus);
+    return status;
+}
+
+int zc_open_bus(const struct zc_args *args, struct zmqcat **ret_bus)
+{
+    const char *source, *text = named(args, &source);
+    struct zc_address a;
+    int status = text != NULL ? check(args, source, text, &a) : 0;
+    if (status != 0)
+        return status;
+    struct zmqcat *bus;
+    int rc = zmqcat_open(text, args->name, &bus);
+    return opened(args, rc, bus, ret_bus);
+}
+
+int zc_open_control(const struct zc_args *args, struct zmqcat **ret_bus)
+{
+    const char *source = "--control", *text = args->control;
+    bool given = text != NULL && text[0] != '\0';
+    if (!given)
+        text = named(args, &source);
+    struct zc_address a;
+    int status = text != NULL ? check(args, source, text, &a) : 0;
+    if (status != 0)
+        return status;
+    struct zmqcat *bus;
+    int rc = zmqcat_open_control(given ? text : NULL, given ? NULL : text, &bus);
+    return opened(args, rc, bus, ret_bus);
+}

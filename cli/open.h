@@ -1,0 +1,12 @@
+/* The connection of a verb. */
+#ifndef ZC_CLI_OPEN_H
+#define ZC_CLI_OPEN_H
+
+#include "args.h"
+
+/* Both return 0, or the exit status after saying what is wrong: 78 for an address that cannot be
+ * one, 1 when nobody answers there. */
+int zc_open_bus(const struct zc_args *args, struct zmqcat **ret_bus);
+int zc_open_control(const struct zc_args *args, struct zmqcat **ret_bus);
+
+#endif

@@ -1,0 +1,13 @@
+/* The payload of put, pub and req: arguments, a file, or standard input. */
+#ifndef ZC_CLI_PAYLOAD_H
+#define ZC_CLI_PAYLOAD_H
+
+#include "args.h"
+#include "base/buf.h"
+
+/* Positional arguments after the name, joined by one space; else --file; else standard input to its
+ * end, where a terminal or another character device (/dev/null) counts as empty. Returns 0 or the
+ * exit status after saying why. */
+int zc_payload_read(const struct zc_args *args, struct zc_buf *ret_payload);
+
+#endif

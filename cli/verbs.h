@@ -1,0 +1,22 @@
+/* What each verb does; returns the exit status. */
+#ifndef ZC_CLI_VERBS_H
+#define ZC_CLI_VERBS_H
+
+#include "args.h"
+
+int zc_send_put(const struct zc_args *args);
+int zc_send_pub(const struct zc_args *args);
+int zc_receive_take(const struct zc_args *args);
+int zc_receive_ready(const struct zc_args *args);
+int zc_hold_reserve(const struct zc_args *args);
+int zc_follow_sub(const struct zc_args *args);
+int zc_ask_req(const struct zc_args *args);
+int zc_ask_ping(const struct zc_args *args);
+int zc_inspect_stat(const struct zc_args *args);
+int zc_inspect_ls(const struct zc_args *args);
+int zc_inspect_status(const struct zc_args *args);
+int zc_inspect_trace(const struct zc_args *args);
+/* Becomes zmqcat-hub with these arguments (argv[0] is the verb); returns only on failure. */
+int zc_serve_exec(char **argv);
+
+#endif
