@@ -21,21 +21,21 @@ struct zc_session;
 /* Limits and choices; zc_hub_config_default fills all but the store. */
 struct zc_hub_config {
     const char *version;
-    int64_t heartbeat_ms;      /* <= 0: off */
-    uint64_t payload_max;      /* bytes of a put, req, pub payload; at most 1,400 KiB */
-    uint64_t mailbox_cap;      /* messages queued in one mailbox */
-    uint64_t sub_buffer;       /* deliveries buffered for a subscriber */
-    uint64_t topics_max;       /* last values kept */
-    uint64_t headers_max;      /* headers of one message, at most ZC_MSG_HEADERS_CAP */
-    uint64_t headers_bytes;    /* names plus values */
+    int64_t heartbeat_ms;   /* <= 0: off */
+    uint64_t payload_max;   /* bytes of a put, req, pub payload; at most 1,400 KiB */
+    uint64_t mailbox_cap;   /* messages queued in one mailbox */
+    uint64_t sub_buffer;    /* deliveries buffered for a subscriber */
+    uint64_t topics_max;    /* last values kept */
+    uint64_t headers_max;   /* headers of one message, at most ZC_MSG_HEADERS_CAP */
+    uint64_t headers_bytes; /* names plus values */
     uint64_t mailboxes_max;
     uint64_t sessions_max;
-    uint64_t session_bytes;    /* output bound of one session */
-    uint64_t hot_bytes;        /* durable payloads kept in memory, all mailboxes together */
+    uint64_t session_bytes; /* output bound of one session */
+    uint64_t hot_bytes;     /* durable payloads kept in memory, all mailboxes together */
     bool trace;
-    bool durable;              /* a log lies under the mailboxes: `log` counts */
+    bool durable; /* a log lies under the mailboxes: `log` counts */
     struct zc_log_config log;
-    const char *storage_path;  /* for status; NULL with memory */
+    const char *storage_path; /* for status; NULL with memory */
 };
 
 void zc_hub_config_default(struct zc_hub_config *ret_config);
@@ -90,8 +90,8 @@ void zc_hub_eof(struct zc_hub *hub, struct zc_session *s, struct zc_now now);
 bool zc_hub_wants_input(const struct zc_hub *hub, const struct zc_session *s);
 /* Up to cap slices of what is to be sent, without consuming them; valid until the next call on this
  * session. The host sends what the socket takes and reports the bytes with zc_hub_sent. */
-void zc_hub_output(struct zc_hub *hub, struct zc_session *s, struct zc_slice *ret_slices, size_t cap,
-                   size_t *ret_n);
+void zc_hub_output(struct zc_hub *hub, struct zc_session *s, struct zc_slice *ret_slices,
+                   size_t cap, size_t *ret_n);
 /* The kernel accepted n bytes of the output. */
 void zc_hub_sent(struct zc_hub *hub, struct zc_session *s, struct zc_now now, size_t n);
 
@@ -102,15 +102,15 @@ void zc_hub_disk_done(struct zc_hub *hub, struct zc_now now, const struct zc_dis
 void zc_hub_tick(struct zc_hub *hub, struct zc_now now);
 struct zc_mono zc_hub_deadline(struct zc_hub *hub);
 bool zc_hub_event(struct zc_hub *hub, struct zc_now now, struct zc_hub_event *ret_event);
-/* Waiters get err `mailbox: closed`, sessions end after their output, leases are given back, the log
- * is closed clean, then ZC_HUB_STOPPED. */
+/* Waiters get err `mailbox: closed`, sessions end after their output, leases are given back, the
+ * log is closed clean, then ZC_HUB_STOPPED. */
 void zc_hub_stop(struct zc_hub *hub, struct zc_now now);
 
 /* For STATUS= and tests. */
 struct zc_hub_stats {
     uint64_t sessions, mailboxes, queued, leased, delayed, topics, waiters;
     uint64_t puts, takes, acks, redelivered, expired, dropped_subs, damaged;
-    uint64_t memory_bytes; /* message bodies and queued output held */
+    uint64_t memory_bytes;     /* message bodies and queued output held */
     enum zc_log_state storage; /* ZC_LOG_CLOSED when not durable and no log */
 };
 void zc_hub_stats(const struct zc_hub *hub, struct zc_hub_stats *ret_stats);

@@ -1,0 +1,304 @@
+/* Making and ending the broker, mailboxes by name, restored records, journal progress. */
+#include "zmqc/broker.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zmqc/gift.h"
+#include "zmqc/message.h"
+#include "zmqc/reply.h"
+#include "zmqc/settle.h"
+
+struct zc_broker *zc_broker_new(const struct zc_broker_limits *limits, const uint8_t seed[32],
+                                struct zc_now now)
+{
+    struct zc_broker *b = calloc(1, sizeof(*b));
+    if (b == NULL)
+        return NULL;
+    b->limits = *limits;
+    b->version = "";
+    zc_rng_init(&b->rng, seed);
+    zc_rng_bytes(&b->rng, b->key, sizeof(b->key));
+    zc_rng_bytes(&b->rng, b->key2, sizeof(b->key2));
+    zc_rng_bytes(&b->rng, b->requests.key, sizeof(b->requests.key));
+    zc_rng_hex(&b->rng, b->epoch, 32);
+    /* 53 random bits: no session number of an earlier start comes back. */
+    b->serial_next = (zc_rng_u64(&b->rng) >> 11) + 1;
+    b->seq_next = 1;
+    b->now = now;
+    b->started = now.mono;
+    struct zc_list *lists[] = {&b->mailbox_list, &b->dispatch, &b->dead, &b->sessions,
+                               &b->dirty,        &b->stalled,  &b->lines};
+    for (size_t i = 0; i < ZC_ARRAY_LEN(lists); i++)
+        zc_list_init(lists[i]);
+    zc_topics_init(&b->topics, b->key);
+    return b;
+}
+
+static void free_all_messages(struct zc_broker *b, struct zc_mailbox *mb)
+{
+    struct zc_message *m;
+    while ((m = zc_mailbox_peek(mb)) != NULL)
+        zc_message_free(b, m);
+}
+
+void zc_broker_free(struct zc_broker *b)
+{
+    if (b == NULL)
+        return;
+    b->journal = NULL; /* nothing is written any more */
+    while (!zc_list_empty(&b->sessions))
+        zc_broker_detach(b, ZC_CONTAINER(b->sessions.next, struct zc_session, link), b->now);
+    while (!zc_list_empty(&b->dead))
+        zc_message_free(b, ZC_CONTAINER(b->dead.next, struct zc_message, link));
+    /* Timers know the delayed, entries the unsettled, mailboxes the queued. */
+    for (struct zc_timer *t; (t = zc_heap_min(&b->timers)) != NULL;) {
+        zc_heap_remove(&b->timers, t);
+        if (t->kind == ZC_TIMER_MESSAGE)
+            zc_message_free(b, ZC_CONTAINER(t, struct zc_message, timer));
+    }
+    while (b->entries_len > 0) {
+        b->entries_len--;
+        zc_message_free(b,
+                        b->entries[(b->entries_first + b->entries_len) % b->entries_cap].message);
+    }
+    for (struct zc_list *l = b->mailbox_list.next; l != &b->mailbox_list;) {
+        struct zc_mailbox *mb = ZC_CONTAINER(l, struct zc_mailbox, link);
+        l = l->next;
+        mb->waiting++;
+        free_all_messages(b, mb);
+        mb->waiting--;
+        zc_broker_reap(b, mb);
+    }
+    while (zc_broker_line(b) != NULL)
+        continue;
+    zc_topics_done(&b->topics, &b->timers);
+    zc_map_done(&b->mailboxes);
+    zc_map_done(&b->ids);
+    zc_map_done(&b->tokens);
+    zc_map_done(&b->held_ids);
+    zc_map_done(&b->requests.by_id);
+    zc_heap_done(&b->timers);
+    zc_buf_done(&b->scratch);
+    free(b->matches);
+    free(b->entries);
+    free(b);
+}
+
+struct zc_mailbox *zc_broker_mailbox(struct zc_broker *b, struct zc_slice name, bool create,
+                                     const char **ret_code, const char **ret_text)
+{
+    uint64_t hash = zc_map_hash(b->key, name);
+    struct zc_map_node *n = zc_map_first(&b->mailboxes, hash);
+    for (; n != NULL; n = zc_map_next(n)) {
+        struct zc_mailbox *mb = ZC_CONTAINER(n, struct zc_mailbox, node);
+        if (zc_slice_eq(name, zc_mailbox_name(mb)))
+            return mb;
+    }
+    if (!create)
+        return NULL;
+    if (b->mailboxes.len >= b->limits.mailboxes_max) {
+        *ret_code = "full";
+        *ret_text = "too many mailboxes: --mailboxes-max of the hub is reached";
+        return NULL;
+    }
+    struct zc_mailbox *mb = zc_mailbox_new(name);
+    if (mb == NULL || zc_map_insert(&b->mailboxes, &mb->node, hash) != 0) {
+        zc_mailbox_free(mb);
+        *ret_code = "unavailable";
+        *ret_text = "the hub is out of memory: try again later";
+        return NULL;
+    }
+    zc_list_push(&b->mailbox_list, &mb->link);
+    return mb;
+}
+
+void zc_broker_reap(struct zc_broker *b, struct zc_mailbox *mb)
+{
+    if (!zc_mailbox_idle(mb))
+        return;
+    zc_map_remove(&b->mailboxes, &mb->node);
+    zc_mailbox_free(mb);
+}
+
+void zc_broker_want_dispatch(struct zc_broker *b, struct zc_mailbox *mb)
+{
+    if (mb->waiting > 0 && !zc_list_linked(&mb->dispatch))
+        zc_list_push(&b->dispatch, &mb->dispatch);
+}
+
+static void dispatch_all(struct zc_broker *b)
+{
+    while (!zc_list_empty(&b->dispatch)) {
+        struct zc_list *l = b->dispatch.next;
+        zc_list_remove(l);
+        zc_gift_dispatch(b, ZC_CONTAINER(l, struct zc_mailbox, dispatch));
+    }
+}
+
+/* While records are restored, seq is the key under which messages stand in `ids`. */
+static struct zc_message *restored(struct zc_broker *b, uint64_t seq)
+{
+    struct zc_map_node *n = zc_map_first(&b->ids, seq);
+    return n != NULL ? ZC_CONTAINER(n, struct zc_message, by_id) : NULL;
+}
+
+int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice body, uint64_t place)
+{
+    zc_broker_restore_remove(b, seq);
+    struct zc_item item;
+    const char *code, *text;
+    if (zc_item_decode(body, &item) != 0 || item.name.len == 0 || item.name.len > ZC_MSG_STRING_MAX)
+        return ZC_EBADMSG;
+    uint64_t cap = b->limits.mailboxes_max;
+    b->limits.mailboxes_max = UINT64_MAX; /* what was accepted once is not refused now */
+    struct zc_mailbox *mb = zc_broker_mailbox(b, item.name, true, &code, &text);
+    b->limits.mailboxes_max = cap;
+    struct zc_block *copy = mb != NULL ? zc_block_new(body.len) : NULL;
+    if (copy == NULL)
+        return ZC_ENOMEM;
+    memcpy(copy->data, body.data, body.len);
+    struct zc_message *m = zc_message_new(b, mb, seq, copy, &item);
+    if (m == NULL || zc_map_insert(&b->ids, &m->by_id, seq) != 0) {
+        if (m != NULL)
+            zc_message_free(b, m);
+        return ZC_ENOMEM;
+    }
+    m->deduped = true;
+    m->place = place;
+    if (item.expires_ms > 0) {
+        int64_t left = item.expires_ms - b->now.wall.ms;
+        m->expires = zc_mono_add_ms(b->now.mono, left > 0 ? left : 0);
+    }
+    if (item.due_ms > b->now.wall.ms)
+        m->due = zc_mono_add_ms(b->now.mono, item.due_ms - b->now.wall.ms);
+    zc_message_set_state(b, m, ZC_MESSAGE_REMOVING); /* so that it may cool before it is shown */
+    zc_message_cool(b, m);
+    return 0;
+}
+
+void zc_broker_restore_remove(struct zc_broker *b, uint64_t seq)
+{
+    struct zc_message *m = restored(b, seq);
+    if (m == NULL)
+        return;
+    zc_settle_forget(b, m);
+    zc_message_free(b, m);
+}
+
+void zc_broker_restore_state(struct zc_broker *b, uint64_t seq, uint32_t attempt, int64_t due_ms)
+{
+    struct zc_message *m = restored(b, seq);
+    if (m == NULL)
+        return;
+    m->attempt = attempt;
+    m->due =
+        due_ms > b->now.wall.ms ? zc_mono_add_ms(b->now.mono, due_ms - b->now.wall.ms) : ZC_NEVER;
+}
+
+static int by_seq(const void *a, const void *b)
+{
+    const struct zc_message *const *x = a, *const *y = b;
+    return (*x)->seq < (*y)->seq ? -1 : (*x)->seq > (*y)->seq;
+}
+
+void zc_broker_restored(struct zc_broker *b, struct zc_now now, uint64_t seq_max)
+{
+    b->now = now;
+    b->seq_next = seq_max + 1;
+    size_t n = b->ids.len, i = 0;
+    struct zc_message **all = malloc((n + 1) * sizeof(struct zc_message *));
+    for (uint32_t k = 0; all != NULL && k < b->ids.cap; k++) {
+        for (struct zc_map_node *node = b->ids.buckets[k]; node != NULL; node = node->next)
+            all[i++] = ZC_CONTAINER(node, struct zc_message, by_id);
+    }
+    ZC_ASSERT(all != NULL); /* at start: an administrator sees it, nothing is lost */
+    qsort(all, n, sizeof(all[0]), by_seq);
+    for (i = 0; i < n; i++) {
+        zc_message_forget_id(b, all[i]);
+        zc_message_show(b, all[i]);
+    }
+    free(all);
+}
+
+void zc_broker_written(struct zc_broker *b, struct zc_now now, uint64_t ticket)
+{
+    b->now = now;
+    b->written = ticket;
+    zc_reply_release_all(b);
+}
+
+void zc_broker_synced(struct zc_broker *b, struct zc_now now, uint64_t ticket)
+{
+    b->now = now;
+    b->synced = ticket;
+    if (b->written < ticket)
+        b->written = ticket;
+    zc_settle_synced(b, ticket);
+    zc_reply_release_all(b);
+    dispatch_all(b);
+}
+
+void zc_broker_failed(struct zc_broker *b, struct zc_now now, uint64_t ticket)
+{
+    b->now = now;
+    b->written = b->synced = ticket;
+    zc_reply_fail(b, ticket);
+    zc_settle_failed(b, ticket);
+    zc_reply_release_all(b);
+    dispatch_all(b);
+}
+
+void zc_broker_read_done(struct zc_broker *b, struct zc_now now, void *cookie,
+                         struct zc_block *body)
+{
+    b->now = now;
+    struct zc_message *m = cookie;
+    zc_settle_read_done(b, m, body);
+    zc_reply_release_all(b);
+    dispatch_all(b);
+}
+
+static void timer_due(struct zc_broker *b, struct zc_timer *t)
+{
+    switch (t->kind) {
+    case ZC_TIMER_SESSION:
+        zc_broker_pulse(b, ZC_CONTAINER(t, struct zc_session, timer));
+        break;
+    case ZC_TIMER_WAITER:
+        zc_gift_waiter_timeout(b, ZC_CONTAINER(t, struct zc_waiter, timer));
+        break;
+    case ZC_TIMER_LEASE:
+        zc_gift_return(b, ZC_CONTAINER(t, struct zc_delivery, timer), 0);
+        break;
+    case ZC_TIMER_MESSAGE:
+        zc_message_tick(b, ZC_CONTAINER(t, struct zc_message, timer));
+        break;
+    case ZC_TIMER_REQUEST:
+        zc_request_free(&b->requests, &b->timers, ZC_CONTAINER(t, struct zc_request, timer));
+        break;
+    case ZC_TIMER_TOPIC:
+        zc_topics_remove(&b->topics, &b->timers, ZC_CONTAINER(t, struct zc_topic, timer));
+        break;
+    default:
+        ZC_ASSERT(false);
+    }
+}
+
+void zc_broker_tick(struct zc_broker *b, struct zc_now now)
+{
+    b->now = now;
+    struct zc_timer *t;
+    while ((t = zc_heap_min(&b->timers)) != NULL && t->deadline.ns <= now.mono.ns) {
+        zc_heap_remove(&b->timers, t);
+        timer_due(b, t);
+    }
+    dispatch_all(b);
+}
+
+struct zc_mono zc_broker_deadline(const struct zc_broker *b)
+{
+    const struct zc_timer *t = zc_heap_min(&b->timers);
+    return t != NULL ? t->deadline : ZC_NEVER;
+}

@@ -1,0 +1,294 @@
+/* Matching of waiters and messages, see gift.h. */
+#include "zmqc/gift.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zmqc/lease.h"
+#include "zmqc/message.h"
+#include "zmqc/reply.h"
+#include "zmqc/settle.h"
+
+void zc_gift_wait(struct zc_broker *b, struct zc_session *s, struct zc_mailbox *mb,
+                  const struct zc_msg *m, enum zc_gift op)
+{
+    if (s->waiters_count >= ZC_BROKER_WAITERS_MAX) {
+        zc_reply_gift_err(b, s, m->id, "full", "too many operations wait in this session");
+        return;
+    }
+    struct zc_waiter *w = calloc(1, sizeof(*w) + m->id.len);
+    if (w == NULL) {
+        zc_broker_kill(b, s, "out of memory: session ended");
+        return;
+    }
+    w->timer.kind = ZC_TIMER_WAITER;
+    w->session = s;
+    w->mailbox = mb;
+    w->op = (uint8_t)op;
+    w->lease_s = zc_gift_lease_s(b, m->lease, op == ZC_GIFT_READY);
+    w->max = (m->has & ZC_MSG_HAS_MAX) != 0 && op != ZC_GIFT_TAKE ? (uint32_t)m->max : 0;
+    w->id_len = (uint16_t)m->id.len;
+    if (m->id.len > 0)
+        memcpy(w->id, m->id.data, m->id.len);
+    zc_list_push(&mb->waiters, &w->in_mailbox);
+    zc_list_push(&s->waiters, &w->in_session);
+    mb->waiting++;
+    s->waiters_count++;
+    b->waiters_count++;
+    bool timed = (m->has & ZC_MSG_HAS_WAIT) != 0;
+    if (timed && zc_heap_set(&b->timers, &w->timer, zc_mono_add_ms(b->now.mono, m->wait_ms)) != 0) {
+        zc_gift_waiter_free(b, w);
+        zc_broker_kill(b, s, "out of memory: session ended");
+        return;
+    }
+    uint32_t line = s->waiters_count;
+    zc_gift_dispatch(b, mb);
+    /* Nobody of this session was served: w stands still. Else the timer, due now, decides. */
+    if (timed && m->wait_ms == 0 && s->waiters_count == line)
+        zc_gift_waiter_timeout(b, w);
+}
+
+void zc_gift_waiter_timeout(struct zc_broker *b, struct zc_waiter *w)
+{
+    zc_reply_gift_err(b, w->session, zc_slice(w->id, w->id_len), "empty", "mailbox: empty");
+    zc_gift_waiter_free(b, w);
+}
+
+void zc_gift_waiter_free(struct zc_broker *b, struct zc_waiter *w)
+{
+    zc_list_remove(&w->in_mailbox);
+    zc_list_remove(&w->in_session);
+    zc_heap_remove(&b->timers, &w->timer);
+    w->mailbox->waiting--;
+    w->session->waiters_count--;
+    b->waiters_count--;
+    zc_broker_reap(b, w->mailbox);
+    free(w);
+}
+
+/* First in line whose session can take something. */
+static struct zc_waiter *next_waiter(const struct zc_mailbox *mb)
+{
+    for (struct zc_list *l = mb->waiters.next; l != &mb->waiters; l = l->next) {
+        struct zc_waiter *w = ZC_CONTAINER(l, struct zc_waiter, in_mailbox);
+        if (!w->session->congested &&
+            (w->op == ZC_GIFT_TAKE || w->session->deliveries_count < ZC_BROKER_LEASES_MAX))
+            return w;
+    }
+    return NULL;
+}
+
+/* Next message that is still alive. */
+static struct zc_message *next_message(struct zc_broker *b, struct zc_mailbox *mb)
+{
+    struct zc_message *m;
+    while ((m = zc_mailbox_peek(mb)) != NULL && m->expires.ns <= b->now.mono.ns) {
+        mb->waiting++; /* keeps the mailbox while its last message goes */
+        zc_message_expire(b, m);
+        mb->waiting--;
+    }
+    return m;
+}
+
+static void give_take(struct zc_broker *b, struct zc_waiter *w, struct zc_message *m)
+{
+    struct zc_session *s = w->session;
+    struct zc_held *h = zc_reply_held_new(zc_slice(w->id, w->id_len));
+    if (h == NULL || !zc_message_want_body(b, m)) {
+        free(h);
+        zc_reply_gift_err(b, s, zc_slice(w->id, w->id_len), "storage", "storage: cannot read it");
+        return;
+    }
+    int64_t ticket = zc_message_remove(b, &m, 1, true);
+    if (ticket < 0) {
+        free(h);
+        zc_reply_gift_err(b, s, zc_slice(w->id, w->id_len), "storage",
+                          "storage: the removal cannot be made durable, the message stays");
+        return;
+    }
+    m->attempt++;
+    m->taken = true;
+    m->mailbox->out++;
+    b->count.takes++;
+    h->gift = true;
+    h->gift_op = ZC_GIFT_TAKE;
+    h->message = m;
+    h->ticket = (uint64_t)ticket;
+    zc_reply_hold(b, s, h);
+    zc_reply_release(b, s);
+}
+
+/* One leased message into the lane; NULL when that is not possible. */
+static struct zc_held *give_one_lease(struct zc_broker *b, const struct zc_waiter *w,
+                                      struct zc_message *m)
+{
+    struct zc_held *h = zc_reply_held_new(zc_slice(w->id, w->id_len));
+    if (h == NULL || !zc_message_want_body(b, m) || !zc_lease_new(b, w->session, m, w->lease_s)) {
+        free(h);
+        return NULL;
+    }
+    m->attempt++;
+    m->mailbox->out++;
+    b->count.leases++;
+    h->gift = true;
+    h->gift_op = w->op;
+    h->message = m;
+    h->batch = w->max > 0;
+    h->written_only = true;
+    h->ticket = zc_lease_store_state(b, m, 0);
+    m->delivery->held = h;
+    zc_reply_hold(b, w->session, h);
+    return h;
+}
+
+static void give_leases(struct zc_broker *b, struct zc_mailbox *mb, struct zc_waiter *w)
+{
+    uint32_t max = w->max > 0 ? w->max : 1;
+    struct zc_session *s = w->session;
+    struct zc_held *last = NULL;
+    struct zc_message *m;
+    for (uint32_t i = 0; i < max && (m = next_message(b, mb)) != NULL; i++) {
+        if (s->deliveries_count >= ZC_BROKER_LEASES_MAX || (i > 0 && s->congested))
+            break;
+        struct zc_held *h = give_one_lease(b, w, m);
+        if (h == NULL)
+            break;
+        last = h;
+    }
+    if (last == NULL)
+        zc_reply_gift_err(b, s, zc_slice(w->id, w->id_len), "storage", "storage: cannot read it");
+    else if (w->max > 0)
+        last->end = true;
+    zc_reply_release(b, s);
+}
+
+void zc_gift_dispatch(struct zc_broker *b, struct zc_mailbox *mb)
+{
+    mb->waiting++; /* keeps the mailbox until the end of the loop */
+    struct zc_waiter *w;
+    struct zc_message *m;
+    while ((w = next_waiter(mb)) != NULL && (m = next_message(b, mb)) != NULL) {
+        if (w->op == ZC_GIFT_TAKE)
+            give_take(b, w, m);
+        else
+            give_leases(b, mb, w);
+        zc_gift_waiter_free(b, w);
+    }
+    mb->waiting--;
+    zc_broker_reap(b, mb);
+}
+
+/* Fills b->out with the delivery of item. */
+static void fill_msg(struct zc_broker *b, const struct zc_item *item, const struct zc_held *h)
+{
+    struct zc_message *m = h->message;
+    struct zc_msg *out = &b->out;
+    zc_msg_clear(out);
+    out->op = zc_slice_str("msg");
+    bool request_id = h->id_len > 0 && (h->gift_op == ZC_GIFT_RESERVE || h->batch);
+    out->id = request_id ? zc_slice(h->id, h->id_len) : item->id;
+    out->name = item->name;
+    out->from = item->from;
+    out->by = item->by;
+    out->headers_count = item->headers_count;
+    out->headers_bytes = zc_item_headers(item, out->headers);
+    out->has = ZC_MSG_HAS_ATTEMPT | ZC_MSG_HAS_AT;
+    out->attempt = m->attempt;
+    out->at = item->at_ms;
+    out->end = h->end;
+    if (m->delivery != NULL) {
+        out->lease = m->delivery->lease_unix;
+        out->delivery = zc_slice(m->delivery->token, ZC_DELIVERY_TOKEN);
+    }
+    zc_msg_set_payload(out, item->payload);
+}
+
+void zc_gift_emit(struct zc_broker *b, struct zc_session *s, struct zc_held *h)
+{
+    struct zc_message *m = h->message;
+    struct zc_item item;
+    int err = zc_item_decode(zc_block_slice(m->body), &item);
+    ZC_ASSERT(err == 0); /* checked when it was stored and when it was read */
+    if (m->delivery != NULL)
+        m->delivery->held = NULL;
+    if (item.request) {
+        struct zc_request *q = zc_request_find(&b->requests, item.id, m->mailbox->node.hash);
+        if (q != NULL)
+            q->worker = s->serial;
+    }
+    if (m->delivery != NULL)
+        zc_lease_key(b, m->delivery, item.id);
+    fill_msg(b, &item, h);
+    zc_reply_now(b, s, &b->out);
+    if (h->gift_op == ZC_GIFT_TAKE) {
+        m->sent_end = s->out_total;
+        zc_list_push(&s->unsent, &m->link);
+    } else {
+        zc_message_cool(b, m);
+    }
+}
+
+void zc_gift_sent(struct zc_broker *b, struct zc_session *s)
+{
+    while (!zc_list_empty(&s->unsent)) {
+        struct zc_message *m = ZC_CONTAINER(s->unsent.next, struct zc_message, link);
+        if (m->sent_end > s->sent_total)
+            break;
+        zc_list_remove(&m->link);
+        m->taken = false;
+        zc_message_free(b, m);
+    }
+}
+
+/* The lane entry that waits for m, in any session. */
+static struct zc_held *find_held(struct zc_broker *b, const struct zc_message *m,
+                                 struct zc_session **ret_session)
+{
+    for (struct zc_list *l = b->stalled.next; l != &b->stalled; l = l->next) {
+        struct zc_session *s = ZC_CONTAINER(l, struct zc_session, stalled);
+        for (struct zc_list *g = s->gifts.next; g != &s->gifts; g = g->next) {
+            struct zc_held *h = ZC_CONTAINER(g, struct zc_held, link);
+            if (h->message == m) {
+                *ret_session = s;
+                return h;
+            }
+        }
+    }
+    return NULL;
+}
+
+void zc_gift_damaged(struct zc_broker *b, struct zc_message *m)
+{
+    zc_broker_log(b, 3, NULL, "a stored message is damaged and was set aside");
+    b->count.damaged++;
+    b->count.dropped++;
+    m->mailbox->dropped++;
+    struct zc_session *s = NULL;
+    struct zc_held *h = find_held(b, m, &s);
+    if (h != NULL) {
+        struct zc_msg *out = &b->out;
+        zc_msg_clear(out);
+        out->op = zc_slice_str("err");
+        out->id = zc_slice(h->id, h->id_len);
+        out->error = zc_slice_str("storage: the message is damaged and was set aside");
+        out->code = zc_slice_str("storage");
+        s->held_bytes -= m->body_len;
+        if (m->delivery != NULL)
+            m->delivery->held = NULL;
+        h->message = NULL;
+        h->ticket = 0;
+        h->frame = zc_reply_encode(b, s, out);
+        s->held_bytes += h->frame != NULL ? h->frame->len : 0;
+    }
+    if (m->delivery != NULL)
+        zc_lease_free(b, m->delivery);
+    bool settling = m->state == ZC_MESSAGE_REMOVING && !m->settled;
+    m->taken = m->orphan = false;
+    if (m->settled)
+        zc_settle_forget(b, m);
+    if (!settling && (m->settled || zc_message_remove(b, &m, 1, false) < 0))
+        zc_message_free(b, m);
+    if (s != NULL)
+        zc_reply_release(b, s);
+}

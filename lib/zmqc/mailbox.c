@@ -1,0 +1,82 @@
+/* Mailboxes and the order of their messages, see mailbox.h. */
+#include "zmqc/mailbox.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct zc_mailbox *zc_mailbox_new(struct zc_slice name)
+{
+    struct zc_mailbox *mb = calloc(1, sizeof(*mb) + name.len);
+    if (mb == NULL)
+        return NULL;
+    zc_list_init(&mb->link);
+    zc_list_init(&mb->dispatch);
+    zc_list_init(&mb->queue);
+    zc_list_init(&mb->waiters);
+    mb->name_len = (uint16_t)name.len;
+    if (name.len > 0)
+        memcpy(mb->name, name.data, name.len);
+    return mb;
+}
+
+void zc_mailbox_free(struct zc_mailbox *mb)
+{
+    if (mb == NULL)
+        return;
+    zc_list_remove(&mb->link);
+    zc_list_remove(&mb->dispatch);
+    zc_heap_done(&mb->returned);
+    free(mb);
+}
+
+bool zc_mailbox_idle(const struct zc_mailbox *mb)
+{
+    return mb->queued == 0 && mb->delayed == 0 && mb->leased == 0 && mb->pending == 0 &&
+           mb->removing == 0 && mb->waiting == 0;
+}
+
+void zc_mailbox_count(struct zc_mailbox *mb, const struct zc_message *m, int sign)
+{
+    uint64_t *counts[] = {&mb->pending, &mb->queued, &mb->delayed, &mb->leased, &mb->removing};
+    *counts[m->state] += (uint64_t)(int64_t)sign;
+    if (m->state != ZC_MESSAGE_REMOVING && m->state != ZC_MESSAGE_PENDING)
+        mb->bytes += (uint64_t)((int64_t)sign * m->payload_len);
+}
+
+void zc_mailbox_set_state(struct zc_mailbox *mb, struct zc_message *m, enum zc_message_state state)
+{
+    zc_mailbox_count(mb, m, -1);
+    m->state = (uint8_t)state;
+    zc_mailbox_count(mb, m, 1);
+}
+
+void zc_mailbox_enter(struct zc_mailbox *mb, struct zc_message *m)
+{
+    struct zc_list *tail = zc_list_empty(&mb->queue) ? NULL : mb->queue.prev;
+    if (tail == NULL || ZC_CONTAINER(tail, struct zc_message, link)->seq < m->seq)
+        zc_list_push(&mb->queue, &m->link);
+    else if (zc_heap_set(&mb->returned, &m->order, (struct zc_mono){(int64_t)m->seq}) != 0)
+        zc_list_push_front(&mb->queue, &m->link);
+    zc_mailbox_set_state(mb, m, ZC_MESSAGE_QUEUED);
+}
+
+struct zc_message *zc_mailbox_peek(const struct zc_mailbox *mb)
+{
+    struct zc_list *first = zc_list_first(&mb->queue);
+    struct zc_timer *top = zc_heap_min(&mb->returned);
+    struct zc_message *a = first ? ZC_CONTAINER(first, struct zc_message, link) : NULL;
+    struct zc_message *b = top ? ZC_CONTAINER(top, struct zc_message, order) : NULL;
+    if (a == NULL || b == NULL)
+        return a != NULL ? a : b;
+    return a->seq < b->seq ? a : b;
+}
+
+void zc_mailbox_take_out(struct zc_mailbox *mb, struct zc_message *m, enum zc_message_state state)
+{
+    if (zc_heap_has(&m->order))
+        zc_heap_remove(&mb->returned, &m->order);
+    else
+        zc_list_remove(&m->link);
+    zc_mailbox_set_state(mb, m, state);
+}

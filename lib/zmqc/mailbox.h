@@ -1,0 +1,99 @@
+/*
+ * Mailboxes and the messages in them: order, counts and bytes; nothing of sessions or disks.
+ *
+ *            put                 due               take, reserve
+ *   PENDING -----> QUEUED or DELAYED ----> QUEUED ---------------> REMOVING or LEASED
+ *   (not yet        ^                                                 |           |
+ *    durable)       +------------- nack, lease end, session end ------+-----------+--ack-->
+ * REMOVING
+ *
+ * New messages join `queue`, a list in sequence order. What returns or was delayed joins
+ * `returned`, a heap by sequence number. The next message is the lower of both heads, so everything
+ * keeps its original place at O(1) for the usual path and O(log n) for returns.
+ */
+#ifndef ZC_ZMQC_MAILBOX_H
+#define ZC_ZMQC_MAILBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/map.h"
+
+struct zc_delivery;
+struct zc_mailbox;
+
+enum zc_message_state {
+    ZC_MESSAGE_PENDING, /* its put is not durable yet: nobody may see it */
+    ZC_MESSAGE_QUEUED,
+    ZC_MESSAGE_DELAYED,
+    ZC_MESSAGE_LEASED,
+    ZC_MESSAGE_REMOVING, /* taken, acknowledged or expired; the removal is on its way to disk or
+                            the frame on its way to the kernel */
+};
+
+struct zc_message {
+    struct zc_list link;      /* mailbox queue, or the taker's list of unsent messages */
+    struct zc_timer order;    /* in mailbox->returned; the key is seq */
+    struct zc_timer timer;    /* end of delay or ttl */
+    struct zc_map_node by_id; /* duplicate check, while deduped */
+    uint64_t id_tag;          /* second half of the id's hash */
+    uint64_t seq;
+    uint64_t place;    /* in the log; 0: none */
+    uint64_t sent_end; /* output position after which a taken message is with the kernel */
+    struct zc_mailbox *mailbox;
+    struct zc_block *body; /* stored item, NULL while only on disk */
+    struct zc_delivery *delivery;
+    struct zc_mono due, expires; /* ZC_NEVER: none */
+    int64_t at_ms;
+    uint32_t body_len, payload_len;
+    uint32_t attempt;
+    uint8_t state; /* enum zc_message_state */
+    bool request;
+    bool deduped;
+    bool reading; /* a read of its body is under way */
+    bool dead;    /* free it when the read comes back */
+    bool settled; /* REMOVING: the removal is durable */
+    bool taken;   /* REMOVING by take: a lane or the taker's unsent list has it */
+    bool orphan;  /* REMOVING: the taker is gone, back to the queue when settled */
+};
+
+struct zc_mailbox {
+    struct zc_map_node node;
+    struct zc_list link;     /* all mailboxes */
+    struct zc_list dispatch; /* linked while waiters and messages should be matched */
+    struct zc_list queue;
+    struct zc_heap returned;
+    struct zc_list waiters;
+    uint64_t queued, delayed, leased, pending, removing, waiting;
+    uint64_t bytes; /* payloads queued, delayed and leased */
+    uint64_t in, out, redelivered, dropped;
+    uint16_t name_len;
+    uint8_t name[];
+};
+
+/* NULL when memory is refused. */
+struct zc_mailbox *zc_mailbox_new(struct zc_slice name);
+/* Must be idle (zc_mailbox_idle). */
+void zc_mailbox_free(struct zc_mailbox *mb);
+static inline struct zc_slice zc_mailbox_name(const struct zc_mailbox *mb)
+{
+    return zc_slice(mb->name, mb->name_len);
+}
+/* No message in any state and no waiter. */
+bool zc_mailbox_idle(const struct zc_mailbox *mb);
+
+/* Enters m at its sequence number: state QUEUED. When memory is refused, it goes to the front. */
+void zc_mailbox_enter(struct zc_mailbox *mb, struct zc_message *m);
+/* Lowest sequence number that is QUEUED, or NULL. */
+struct zc_message *zc_mailbox_peek(const struct zc_mailbox *mb);
+/* Takes a QUEUED message out of the order. Its state and counts become those of `state`. */
+void zc_mailbox_take_out(struct zc_mailbox *mb, struct zc_message *m, enum zc_message_state state);
+/* Moves counts from the message's state to another; for states outside the order. */
+void zc_mailbox_set_state(struct zc_mailbox *mb, struct zc_message *m, enum zc_message_state state);
+/* Adds or subtracts m from the counts of its state. */
+void zc_mailbox_count(struct zc_mailbox *mb, const struct zc_message *m, int sign);
+
+#endif

@@ -1,0 +1,262 @@
+/* Life of one message inside the broker, see message.h. */
+#include "zmqc/message.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zmqc/settle.h"
+
+/* Adds m to, or takes it from, the sums over all mailboxes. */
+static void sum(struct zc_broker *b, const struct zc_message *m, int sign)
+{
+    uint64_t unit = (uint64_t)(int64_t)sign;
+    if (m->state == ZC_MESSAGE_QUEUED)
+        b->count.queued += unit;
+    else if (m->state == ZC_MESSAGE_DELAYED)
+        b->count.delayed += unit;
+    else if (m->state == ZC_MESSAGE_LEASED)
+        b->count.leased += unit;
+    else
+        return;
+    b->count.bytes += unit * m->payload_len;
+}
+
+void zc_message_enter(struct zc_broker *b, struct zc_message *m)
+{
+    sum(b, m, -1);
+    zc_mailbox_enter(m->mailbox, m);
+    sum(b, m, 1);
+}
+
+void zc_message_take_out(struct zc_broker *b, struct zc_message *m, enum zc_message_state state)
+{
+    sum(b, m, -1);
+    zc_mailbox_take_out(m->mailbox, m, state);
+    sum(b, m, 1);
+}
+
+void zc_message_set_state(struct zc_broker *b, struct zc_message *m, enum zc_message_state state)
+{
+    sum(b, m, -1);
+    zc_mailbox_set_state(m->mailbox, m, state);
+    sum(b, m, 1);
+}
+
+struct zc_message *zc_message_new(struct zc_broker *b, struct zc_mailbox *mb, uint64_t seq,
+                                  struct zc_block *body, const struct zc_item *item)
+{
+    struct zc_message *m = calloc(1, sizeof(*m));
+    if (m == NULL) {
+        zc_block_unref(body);
+        return NULL;
+    }
+    zc_list_init(&m->link);
+    m->timer.kind = ZC_TIMER_MESSAGE;
+    m->seq = seq;
+    m->mailbox = mb;
+    m->body = body;
+    m->body_len = body->len;
+    m->payload_len = (uint32_t)item->payload.len;
+    m->request = item->request;
+    m->at_ms = item->at_ms;
+    m->due = m->expires = ZC_NEVER;
+    m->state = ZC_MESSAGE_PENDING;
+    b->hot_bytes += body->len;
+    zc_mailbox_count(mb, m, 1);
+    return m;
+}
+
+static void drop_body(struct zc_broker *b, struct zc_message *m)
+{
+    if (m->body == NULL)
+        return;
+    b->hot_bytes -= m->body->len;
+    zc_block_unref(m->body);
+    m->body = NULL;
+}
+
+void zc_message_free(struct zc_broker *b, struct zc_message *m)
+{
+    struct zc_mailbox *mb = m->mailbox;
+    if (mb != NULL) {
+        zc_message_forget_id(b, m);
+        zc_heap_remove(&b->timers, &m->timer);
+        if (m->state == ZC_MESSAGE_QUEUED)
+            zc_message_take_out(b, m, ZC_MESSAGE_REMOVING);
+        else
+            zc_message_set_state(b, m, ZC_MESSAGE_REMOVING);
+        zc_list_remove(&m->link);
+        zc_mailbox_count(mb, m, -1);
+        m->mailbox = NULL;
+        zc_broker_reap(b, mb);
+    }
+    if (m->reading && b->journal != NULL) {
+        if (!m->dead)
+            zc_list_push(&b->dead, &m->link);
+        m->dead = true;
+        return;
+    }
+    zc_list_remove(&m->link);
+    drop_body(b, m);
+    free(m);
+}
+
+void zc_message_key(struct zc_broker *b, const struct zc_mailbox *mb, struct zc_slice message_id,
+                    uint64_t ret_key[2])
+{
+    uint8_t text[8 + 32 + ZC_MSG_STRING_MAX];
+    ZC_ASSERT(message_id.len <= sizeof(text) - 8);
+    memcpy(text, &mb->node.hash, 8);
+    memcpy(text + 8, message_id.data, message_id.len);
+    struct zc_slice all = zc_slice(text, 8 + message_id.len);
+    ret_key[0] = zc_map_hash(b->key, all);
+    ret_key[1] = zc_map_hash(b->key2, all);
+}
+
+struct zc_message *zc_message_by_key(const struct zc_broker *b, const uint64_t key[2])
+{
+    struct zc_map_node *n = zc_map_first(&b->ids, key[0]);
+    for (; n != NULL; n = zc_map_next(n)) {
+        struct zc_message *m = ZC_CONTAINER(n, struct zc_message, by_id);
+        if (m->id_tag == key[1])
+            return m;
+    }
+    return NULL;
+}
+
+int zc_message_remember(struct zc_broker *b, struct zc_message *m, const uint64_t key[2])
+{
+    int err = zc_map_insert(&b->ids, &m->by_id, key[0]);
+    if (err != 0)
+        return err;
+    m->id_tag = key[1];
+    m->deduped = true;
+    return 0;
+}
+
+void zc_message_forget_id(struct zc_broker *b, struct zc_message *m)
+{
+    if (m->deduped)
+        zc_map_remove(&b->ids, &m->by_id);
+    m->deduped = false;
+}
+
+void zc_message_cool(struct zc_broker *b, struct zc_message *m)
+{
+    if (b->journal != NULL && m->place != 0 && m->state != ZC_MESSAGE_PENDING &&
+        b->hot_bytes > b->limits.hot_bytes)
+        drop_body(b, m);
+}
+
+bool zc_message_want_body(struct zc_broker *b, struct zc_message *m)
+{
+    if (m->body != NULL || m->reading)
+        return true;
+    m->reading =
+        b->journal != NULL && b->journal->read(b->journal->arg, m->place, m->body_len, m) == 0;
+    return m->reading;
+}
+
+/* Arms the timer for the next thing that time does to m. */
+static void arm(struct zc_broker *b, struct zc_message *m)
+{
+    struct zc_mono at = m->expires;
+    if (m->state == ZC_MESSAGE_DELAYED)
+        at = zc_mono_min(at, m->due);
+    if (at.ns == ZC_NEVER.ns)
+        zc_heap_remove(&b->timers, &m->timer);
+    else if (zc_heap_set(&b->timers, &m->timer, at) != 0)
+        zc_broker_log(b, 3, NULL, "no memory for a timer: a ttl or delay is late");
+}
+
+void zc_message_show(struct zc_broker *b, struct zc_message *m)
+{
+    if (m->expires.ns <= b->now.mono.ns) {
+        zc_message_expire(b, m);
+        return;
+    }
+    if (m->due.ns != ZC_NEVER.ns && m->due.ns > b->now.mono.ns) {
+        zc_message_set_state(b, m, ZC_MESSAGE_DELAYED);
+    } else {
+        m->due = ZC_NEVER;
+        zc_message_enter(b, m);
+        zc_broker_want_dispatch(b, m->mailbox);
+    }
+    if (m->due.ns != ZC_NEVER.ns || m->expires.ns != ZC_NEVER.ns)
+        arm(b, m);
+    zc_message_cool(b, m);
+}
+
+void zc_message_expire(struct zc_broker *b, struct zc_message *m)
+{
+    b->count.expired++;
+    b->count.dropped++;
+    m->mailbox->dropped++;
+    if (b->journal == NULL || zc_message_remove(b, &m, 1, false) < 0)
+        zc_message_free(b, m); /* not journaled: its expiry drops it again after a restart */
+}
+
+void zc_message_tick(struct zc_broker *b, struct zc_message *m)
+{
+    if (m->state != ZC_MESSAGE_QUEUED && m->state != ZC_MESSAGE_DELAYED)
+        return; /* a lease decides when it ends */
+    if (m->expires.ns <= b->now.mono.ns)
+        zc_message_expire(b, m);
+    else if (m->state == ZC_MESSAGE_DELAYED && m->due.ns <= b->now.mono.ns)
+        zc_message_show(b, m);
+    else
+        arm(b, m);
+}
+
+static void put_u64(uint8_t *p, uint64_t v)
+{
+    for (int i = 0; i < 8; i++)
+        p[i] = (uint8_t)(v >> (8 * i));
+}
+
+int64_t zc_message_remove(struct zc_broker *b, struct zc_message *const *messages, uint32_t n,
+                          bool sync_wanted)
+{
+    uint8_t seqs[8 * ZC_MSG_DELIVERIES_MAX];
+    ZC_ASSERT(n > 0 && n <= ZC_MSG_DELIVERIES_MAX);
+    int64_t ticket = 0;
+    if (b->journal != NULL) {
+        for (uint32_t i = 0; i < n; i++)
+            put_u64(seqs + 8 * (size_t)i, messages[i]->seq);
+        int err = zc_settle_reserve(b, n);
+        if (err != 0)
+            return err;
+        ticket = b->journal->append(b->journal->arg, ZC_JOURNAL_REMOVE, 0,
+                                    zc_slice(seqs, 8 * (size_t)n), sync_wanted, NULL);
+        if (ticket < 0)
+            return ticket;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct zc_message *m = messages[i];
+        zc_message_forget_id(b, m);
+        zc_heap_remove(&b->timers, &m->timer);
+        m->settled = b->journal == NULL;
+        if (m->state == ZC_MESSAGE_QUEUED)
+            zc_message_take_out(b, m, ZC_MESSAGE_REMOVING);
+        else
+            zc_message_set_state(b, m, ZC_MESSAGE_REMOVING);
+        if (b->journal != NULL)
+            zc_settle_push(b, (uint64_t)ticket, m, false);
+    }
+    return ticket;
+}
+
+int64_t zc_message_store(struct zc_broker *b, struct zc_message *m)
+{
+    if (b->journal == NULL)
+        return 0;
+    int err = zc_settle_reserve(b, 1);
+    if (err != 0)
+        return err;
+    int64_t ticket = b->journal->append(b->journal->arg, ZC_JOURNAL_PUT, m->seq,
+                                        zc_block_slice(m->body), true, &m->place);
+    if (ticket > 0)
+        zc_settle_push(b, (uint64_t)ticket, m, true);
+    return ticket;
+}

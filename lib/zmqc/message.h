@@ -1,0 +1,48 @@
+/*
+ * Life of one message inside the broker: made from a put, found again by its id, kept hot or cold,
+ * timed, journaled, freed.
+ */
+#ifndef ZC_ZMQC_MESSAGE_H
+#define ZC_ZMQC_MESSAGE_H
+
+#include "zmqc/broker.h"
+
+/* New PENDING message in mb that takes over `body`; NULL (body released) when memory is refused. */
+struct zc_message *zc_message_new(struct zc_broker *b, struct zc_mailbox *mb, uint64_t seq,
+                                  struct zc_block *body, const struct zc_item *item);
+/* Out of every list, count and timer. Waits for a read under way. The mailbox may go with it. */
+void zc_message_free(struct zc_broker *b, struct zc_message *m);
+/* State changes with the sums of the broker kept right. */
+void zc_message_enter(struct zc_broker *b, struct zc_message *m);
+void zc_message_take_out(struct zc_broker *b, struct zc_message *m, enum zc_message_state state);
+void zc_message_set_state(struct zc_broker *b, struct zc_message *m, enum zc_message_state state);
+
+/* 128-bit key of (mailbox, message id) under the broker's secret keys. */
+void zc_message_key(struct zc_broker *b, const struct zc_mailbox *mb, struct zc_slice message_id,
+                    uint64_t ret_key[2]);
+struct zc_message *zc_message_by_key(const struct zc_broker *b, const uint64_t key[2]);
+/* ZC_ENOMEM: not remembered. */
+ZC_MUST_CHECK int zc_message_remember(struct zc_broker *b, struct zc_message *m,
+                                      const uint64_t key[2]);
+void zc_message_forget_id(struct zc_broker *b, struct zc_message *m);
+
+/* Lets go of the body when it can be read back and the hot window is full. */
+void zc_message_cool(struct zc_broker *b, struct zc_message *m);
+/* Starts reading the body unless it is there. False: it cannot be read. */
+bool zc_message_want_body(struct zc_broker *b, struct zc_message *m);
+
+/* Visible now, or DELAYED until due, or dropped when its time is over. Was PENDING or LEASED. */
+void zc_message_show(struct zc_broker *b, struct zc_message *m);
+/* Its time is over: counted and removed. Was QUEUED or DELAYED or PENDING. */
+void zc_message_expire(struct zc_broker *b, struct zc_message *m);
+void zc_message_tick(struct zc_broker *b, struct zc_message *m);
+
+/* Journals the removal of n messages in one record. Returns the ticket (0 without a journal) or a
+ * negative zc_err, then nothing was changed; on success each gets state REMOVING and an entry to
+ * settle. */
+ZC_MUST_CHECK int64_t zc_message_remove(struct zc_broker *b, struct zc_message *const *messages,
+                                        uint32_t n, bool sync_wanted);
+/* Journals the body as a put. Returns the ticket (0 without a journal) or a negative zc_err. */
+ZC_MUST_CHECK int64_t zc_message_store(struct zc_broker *b, struct zc_message *m);
+
+#endif

@@ -1,0 +1,163 @@
+/* Dispatch of operations and what they share, see op.h. */
+#include "zmqc/op.h"
+
+#include <string.h>
+
+#include "zmqc/reply.h"
+
+struct zc_slice zc_op_from(const struct zc_session *s, const struct zc_msg *m)
+{
+    if (m->from.len > 0)
+        return m->from;
+    if (s->name.len > 0)
+        return zc_slice(s->name.data, s->name.len);
+    return zc_slice_str(s->default_name);
+}
+
+static void hello(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    s->name.len = 0;
+    if (zc_buf_append(&s->name, m->from.data, m->from.len) != 0) {
+        zc_broker_kill(b, s, "out of memory: session ended");
+        return;
+    }
+    struct zc_msg *out = &b->out;
+    zc_msg_clear(out);
+    out->op = zc_slice_str("ok");
+    out->id = m->id;
+    out->from = zc_op_from(s, m);
+    out->epoch = zc_slice_str(b->epoch);
+    zc_reply_send(b, s, out, 0);
+}
+
+static void ping(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    struct zc_msg *out = &b->out;
+    zc_msg_clear(out);
+    out->op = zc_slice_str("pong");
+    out->id = m->id;
+    out->epoch = zc_slice_str(b->epoch);
+    zc_reply_now(b, s, out);
+}
+
+static void pong(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    (void)b;
+    (void)s;
+    (void)m; /* any frame proves life */
+}
+
+static const struct {
+    const char *name;
+    void (*run)(struct zc_broker *, struct zc_session *, struct zc_msg *);
+} ops[] = {
+    {"put", zc_op_put},   {"take", zc_op_take}, {"reserve", zc_op_reserve}, {"ready", zc_op_ready},
+    {"ack", zc_op_ack},   {"nack", zc_op_nack}, {"req", zc_op_req},         {"rep", zc_op_rep},
+    {"pub", zc_op_pub},   {"sub", zc_op_sub},   {"unsub", zc_op_unsub},     {"hello", hello},
+    {"ping", ping},       {"pong", pong},       {"touch", zc_op_touch},     {"stat", zc_op_stat},
+    {"list", zc_op_list}, {"info", zc_op_info},
+};
+
+static void unknown(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+{
+    char text[16 + ZC_MSG_OP_MAX];
+    size_t n = strlen("unknown op ");
+    memcpy(text, "unknown op ", n);
+    memcpy(text + n, m->op.data, m->op.len);
+    struct zc_msg *out = &b->out;
+    zc_msg_clear(out);
+    out->op = zc_slice_str("err");
+    out->id = m->id;
+    out->error = zc_slice(text, n + m->op.len);
+    out->code = zc_slice_str("unknown_op");
+    zc_reply_send(b, s, out, 0);
+}
+
+void zc_op_run(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    if (m->invalid != NULL) {
+        zc_reply_err(b, s, m->id_bad ? zc_slice(NULL, 0) : m->id, "invalid", m->invalid);
+        return;
+    }
+    bool admin = s->control;
+    if (admin && zc_op_control(b, s, m))
+        return;
+    for (size_t i = 0; i < ZC_ARRAY_LEN(ops); i++) {
+        /* An administrator's session has the heartbeat and a name, nothing else of the bus. */
+        if (admin && ops[i].run != ping && ops[i].run != pong && ops[i].run != hello)
+            continue;
+        if (zc_slice_is(m->op, ops[i].name)) {
+            ops[i].run(b, s, m);
+            return;
+        }
+    }
+    unknown(b, s, m);
+}
+
+static bool reserved_header(struct zc_slice key)
+{
+    return zc_slice_starts(key, zc_slice_str("x-dead-")) ||
+           zc_slice_starts(key, zc_slice_str("x-zmqcat-"));
+}
+
+bool zc_op_check_headers(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+{
+    const char *why = NULL;
+    if (m->headers_count > b->limits.headers_max)
+        why = "headers: more than --headers-max of the hub";
+    else if (m->headers_bytes > b->limits.headers_bytes)
+        why = "headers: names and values exceed --headers-bytes of the hub";
+    for (uint32_t i = 0; why == NULL && i < m->headers_count; i++) {
+        if (reserved_header(m->headers[i].key))
+            why = "headers: names that begin with x-dead- or x-zmqcat- are the hub's own";
+    }
+    if (why != NULL)
+        zc_reply_err(b, s, m->id, "invalid", why);
+    return why == NULL;
+}
+
+bool zc_op_check_message(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+{
+    if (m->name.len == 0)
+        zc_reply_err(b, s, m->id, "empty_name", "mailbox: empty name");
+    else if (m->name.data[0] == '$')
+        zc_reply_err(b, s, m->id, "denied", "name is reserved");
+    else if (zc_msg_payload(m).len > b->limits.payload_max)
+        zc_reply_err(b, s, m->id, "too_large", "mailbox: payload too large");
+    else
+        return zc_op_check_headers(b, s, m);
+    return false;
+}
+
+bool zc_op_lifetime(const struct zc_broker *b, const struct zc_msg *m, struct zc_mono *ret_expires,
+                    int64_t *ret_expires_ms)
+{
+    *ret_expires = ZC_NEVER;
+    *ret_expires_ms = 0;
+    int64_t ms = INT64_MAX;
+    if ((m->has & ZC_MSG_HAS_TTL) != 0)
+        ms = m->ttl_ms;
+    if ((m->has & ZC_MSG_HAS_EXPIRES) != 0) {
+        /* a wall time far back must not wrap */
+        int64_t left = m->expires <= b->now.wall.ms ? 0 : m->expires - b->now.wall.ms;
+        ms = left < ms ? left : ms;
+    }
+    if (ms == INT64_MAX)
+        return true;
+    if (ms > ZC_MSG_SECONDS_MAX * 1000)
+        ms = ZC_MSG_SECONDS_MAX * 1000;
+    *ret_expires = zc_mono_add_ms(b->now.mono, ms);
+    *ret_expires_ms = b->now.wall.ms + ms;
+    return ms > 0;
+}
+
+void zc_op_result(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
+                  struct zc_slice json)
+{
+    struct zc_msg *out = &b->out;
+    zc_msg_clear(out);
+    out->op = zc_slice_str("ok");
+    out->id = m->id;
+    out->result = json;
+    zc_reply_now(b, s, out);
+}

@@ -1,0 +1,49 @@
+/*
+ * The operations of the protocol, one function each (docs/man/zmqc.5, OPERATIONS).
+ */
+#ifndef ZC_ZMQC_OP_H
+#define ZC_ZMQC_OP_H
+
+#include "zmqc/broker.h"
+
+/* Runs one decoded message of a session. */
+void zc_op_run(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+
+/* By file: op_put.c */
+void zc_op_put(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_req(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_rep(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+/* op_pub.c */
+void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_sub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_unsub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+/* op_lease.c */
+void zc_op_take(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_reserve(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_ready(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_ack(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_nack(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_touch(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+/* op_query.c */
+void zc_op_stat(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_list(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_info(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+
+/* op_control.c: verbs of the administrator's socket. False: not one of them. */
+bool zc_op_control(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+
+/* Checks what put, req and pub share: name, `$`, payload size, headers. True: go on; else an err
+ * was sent. */
+bool zc_op_check_message(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m);
+/* Headers alone, for rep. */
+bool zc_op_check_headers(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m);
+/* End of life asked for: monotonic instant and wall time (0: none). False: it is over already. */
+bool zc_op_lifetime(const struct zc_broker *b, const struct zc_msg *m, struct zc_mono *ret_expires,
+                    int64_t *ret_expires_ms);
+/* The `from` of what m carries. */
+struct zc_slice zc_op_from(const struct zc_session *s, const struct zc_msg *m);
+/* ok{id} with a result object. */
+void zc_op_result(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
+                  struct zc_slice json);
+
+#endif

@@ -1,0 +1,138 @@
+/* pub, sub and unsub, see op.h. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "zmqc/op.h"
+#include "zmqc/reply.h"
+
+/* The frame that all subscribers get. */
+static struct zc_block *encode(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+{
+    struct zc_msg *out = &b->out;
+    zc_msg_clear(out);
+    out->op = zc_slice_str("msg");
+    out->id = m->id;
+    out->name = m->name;
+    out->from = zc_op_from(s, m);
+    out->by = zc_slice_str(s->identity);
+    out->at = b->now.wall.ms;
+    out->has = ZC_MSG_HAS_AT;
+    out->headers_count = m->headers_count;
+    out->headers_bytes = m->headers_bytes;
+    for (uint32_t i = 0; i < m->headers_count; i++)
+        out->headers[i] = m->headers[i];
+    zc_msg_set_payload(out, zc_msg_payload(m));
+    int err = 0;
+    return zc_msg_encode(out, &err);
+}
+
+static bool add_match(struct zc_broker *b, struct zc_session *s)
+{
+    if (b->matches_len == b->matches_cap) {
+        uint32_t cap = b->matches_cap == 0 ? 64 : b->matches_cap * 2;
+        struct zc_session **grown = realloc(b->matches, cap * sizeof(struct zc_session *));
+        if (grown == NULL)
+            return false;
+        b->matches = grown;
+        b->matches_cap = cap;
+    }
+    b->matches[b->matches_len++] = s;
+    return true;
+}
+
+/* Sessions with a matching subscription, each once, into b->matches. */
+static bool match(struct zc_broker *b, struct zc_slice name)
+{
+    b->matches_len = 0;
+    b->pub_mark++;
+    size_t len = 0;
+    struct zc_prefix *p;
+    while ((p = zc_topics_match(&b->topics, name, &len)) != NULL) {
+        for (struct zc_list *l = p->subs.next; l != &p->subs; l = l->next) {
+            struct zc_session *s = ZC_CONTAINER(l, struct zc_sub, in_prefix)->session;
+            if (s->pub_mark == b->pub_mark)
+                continue;
+            s->pub_mark = b->pub_mark;
+            if (!add_match(b, s))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Last value set or removed. False: no memory. */
+static bool keep(struct zc_broker *b, const struct zc_msg *m, struct zc_block *frame,
+                 struct zc_mono expires)
+{
+    struct zc_topic *topic;
+    if (frame == NULL) {
+        if ((topic = zc_topics_find(&b->topics, m->name)) != NULL)
+            zc_topics_remove(&b->topics, &b->timers, topic);
+        return true;
+    }
+    if (b->limits.topics_max == 0)
+        return true;
+    if (zc_topics_set(&b->topics, m->name, frame, b->limits.topics_max, &b->timers, &topic) != 0)
+        return false;
+    topic->timer.kind = ZC_TIMER_TOPIC;
+    return expires.ns == ZC_NEVER.ns || zc_heap_set(&b->timers, &topic->timer, expires) == 0;
+}
+
+static void ok_subs(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
+                    uint32_t subs)
+{
+    struct zc_msg *out = &b->out;
+    zc_msg_clear(out);
+    out->op = zc_slice_str("ok");
+    out->id = m->id;
+    out->name = m->name;
+    out->subs = subs;
+    out->has = ZC_MSG_HAS_SUBS;
+    zc_reply_send(b, s, out, 0);
+}
+
+void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    if (!zc_op_check_message(b, s, m))
+        return;
+    struct zc_mono expires;
+    int64_t expires_ms;
+    if (!zc_op_lifetime(b, m, &expires, &expires_ms)) {
+        b->count.expired++;
+        b->count.dropped++;
+        keep(b, m, NULL, ZC_NEVER);
+        ok_subs(b, s, m, 0);
+        return;
+    }
+    struct zc_block *frame = encode(b, s, m);
+    if (frame == NULL || !match(b, m->name) || !keep(b, m, frame, expires)) {
+        zc_block_unref(frame);
+        zc_reply_err(b, s, m->id, "unavailable", "the hub is out of memory: try again later");
+        return;
+    }
+    ok_subs(b, s, m, b->matches_len);
+    for (uint32_t i = 0; i < b->matches_len; i++)
+        zc_reply_publish(b, b->matches[i], frame);
+    zc_block_unref(frame);
+}
+
+void zc_op_sub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    if (s->subs_count >= ZC_BROKER_SUBS_MAX) {
+        zc_reply_err(b, s, m->id, "full", "too many subscriptions in this session");
+        return;
+    }
+    if (zc_topics_sub(&b->topics, s, m->name) == NULL) {
+        zc_reply_err(b, s, m->id, "unavailable", "the hub is out of memory: try again later");
+        return;
+    }
+    zc_reply_ok(b, s, m->id, m->name, 0);
+    zc_reply_replay(b, s);
+}
+
+void zc_op_unsub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    while (!zc_list_empty(&s->subs))
+        zc_topics_unsub(&b->topics, ZC_CONTAINER(s->subs.next, struct zc_sub, in_session));
+    zc_reply_ok(b, s, m->id, zc_slice(NULL, 0), 0);
+}

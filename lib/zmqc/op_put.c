@@ -1,0 +1,264 @@
+/* put, req and rep, see op.h. */
+#include <string.h>
+
+#include "zmqc/gift.h"
+#include "zmqc/message.h"
+#include "zmqc/op.h"
+#include "zmqc/reply.h"
+
+#define MESSAGE_ID_MAX (32 + ZC_MSG_STRING_MAX)
+
+/* s<serial>:<id>, or 24 random hex digits without an id. Returns the length; *ret_scope that of the
+ * part before the client's id. */
+static size_t message_id(struct zc_broker *b, const struct zc_session *s, struct zc_slice id,
+                         uint8_t ret_id[MESSAGE_ID_MAX], size_t *ret_scope)
+{
+    *ret_scope = 0;
+    if (id.len == 0) {
+        zc_rng_hex(&b->rng, (char *)ret_id, 24);
+        return 24;
+    }
+    uint8_t digits[20];
+    size_t n = 0, len = 0;
+    for (uint64_t v = s->serial; v > 0 || n == 0; v /= 10)
+        digits[n++] = (uint8_t)('0' + v % 10);
+    ret_id[len++] = 's';
+    while (n > 0)
+        ret_id[len++] = digits[--n];
+    ret_id[len++] = ':';
+    *ret_scope = len;
+    memcpy(ret_id + len, id.data, id.len);
+    return len + id.len;
+}
+
+/* What a put leads to. */
+enum outcome { STORED, KNOWN, REFUSED };
+
+static bool over_on_arrival(const struct zc_broker *b, const struct zc_msg *m)
+{
+    struct zc_mono expires;
+    int64_t expires_ms;
+    return !zc_op_lifetime(b, m, &expires, &expires_ms);
+}
+
+/* PENDING message of m, with its times set. NULL when memory is refused. */
+static struct zc_message *make_message(struct zc_broker *b, const struct zc_session *s,
+                                       struct zc_mailbox *mb, const struct zc_msg *m,
+                                       struct zc_slice id, bool request)
+{
+    struct zc_item item = {.name = m->name,
+                           .id = id,
+                           .from = zc_op_from(s, m),
+                           .by = zc_slice_str(s->identity),
+                           .payload = zc_msg_payload(m),
+                           .request = request,
+                           .at_ms = b->now.wall.ms};
+    struct zc_mono expires;
+    zc_op_lifetime(b, m, &expires, &item.expires_ms);
+    bool delayed = !request && (m->has & ZC_MSG_HAS_DELAY) != 0 && m->delay_ms > 0;
+    if (delayed)
+        item.due_ms = b->now.wall.ms + m->delay_ms;
+    struct zc_block *body = zc_item_encode(&item, m->headers, m->headers_count);
+    struct zc_message *msg = body != NULL ? zc_message_new(b, mb, b->seq_next, body, &item) : NULL;
+    if (msg == NULL)
+        return NULL;
+    msg->expires = expires;
+    if (delayed)
+        msg->due = zc_mono_add_ms(b->now.mono, m->delay_ms);
+    return msg;
+}
+
+/* The message of m, made and journaled. STORED: *ret_ticket must be synced before ok; KNOWN: an
+ * equal id is there, its ticket likewise; REFUSED: an err was sent. */
+static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_mailbox *mb,
+                          const struct zc_msg *m, struct zc_slice id, bool request,
+                          uint64_t *ret_ticket)
+{
+    uint64_t key[2];
+    zc_message_key(b, mb, id, key);
+    struct zc_message *known = m->id.len > 0 ? zc_message_by_key(b, key) : NULL;
+    *ret_ticket = 0;
+    if (known != NULL) {
+        /* Its put may still wait for the disk: then all tickets so far cover it. */
+        if (known->state == ZC_MESSAGE_PENDING && b->entries_len > 0)
+            *ret_ticket =
+                b->entries[(b->entries_first + b->entries_len - 1) % b->entries_cap].ticket;
+        return KNOWN;
+    }
+    if (over_on_arrival(b, m)) {
+        b->count.expired++;
+        b->count.dropped++;
+        mb->dropped++;
+        return KNOWN;
+    }
+    if (mb->queued + mb->delayed + mb->pending >= b->limits.mailbox_cap) {
+        zc_reply_err(b, s, m->id, "full", "mailbox: queue full");
+        return REFUSED;
+    }
+    struct zc_message *msg = make_message(b, s, mb, m, id, request);
+    if (msg == NULL) {
+        zc_reply_err(b, s, m->id, "unavailable", "the hub is out of memory: try again later");
+        return REFUSED;
+    }
+    int64_t ticket = m->id.len > 0 ? zc_message_remember(b, msg, key) : 0;
+    if (ticket == 0)
+        ticket = zc_message_store(b, msg);
+    if (ticket < 0) {
+        msg->place = 0;
+        zc_message_free(b, msg);
+        zc_reply_storage(b, s, m->id, (int)ticket);
+        return REFUSED;
+    }
+    b->seq_next++;
+    mb->in++;
+    b->count.puts++;
+    *ret_ticket = (uint64_t)ticket;
+    if (b->journal == NULL)
+        zc_message_show(b, msg);
+    return STORED;
+}
+
+/* mb->waiting is raised while we work, so that the mailbox cannot vanish under us. */
+static struct zc_mailbox *mailbox(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+{
+    const char *code = NULL, *text = NULL;
+    struct zc_mailbox *mb = zc_broker_mailbox(b, m->name, true, &code, &text);
+    if (mb == NULL)
+        zc_reply_err(b, s, m->id, code, text);
+    else
+        mb->waiting++;
+    return mb;
+}
+
+static void release(struct zc_broker *b, struct zc_mailbox *mb)
+{
+    mb->waiting--;
+    zc_gift_dispatch(b, mb);
+}
+
+void zc_op_put(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    if (!zc_op_check_message(b, s, m))
+        return;
+    struct zc_mailbox *mb = mailbox(b, s, m);
+    if (mb == NULL)
+        return;
+    uint8_t id[MESSAGE_ID_MAX];
+    size_t scope, len = message_id(b, s, m->id, id, &scope);
+    uint64_t ticket;
+    if (store(b, s, mb, m, zc_slice(id, len), false, &ticket) != REFUSED)
+        zc_reply_ok(b, s, m->id, m->name, ticket);
+    release(b, mb);
+}
+
+void zc_op_req(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    if (m->id.len == 0) {
+        zc_reply_err(b, s, m->id, "no_id", "req: missing correlation id");
+        return;
+    }
+    if (!zc_op_check_message(b, s, m))
+        return;
+    struct zc_mailbox *mb = mailbox(b, s, m);
+    if (mb == NULL)
+        return;
+    uint8_t id[MESSAGE_ID_MAX];
+    size_t scope, len = message_id(b, s, m->id, id, &scope);
+    struct zc_slice mid = zc_slice(id, len);
+    struct zc_request *q = zc_request_find(&b->requests, mid, mb->node.hash);
+    bool known = q != NULL;
+    if (!known && s->requests_count >= ZC_BROKER_REQUESTS_MAX) {
+        zc_reply_err(b, s, m->id, "full", "too many requests of this session wait for a reply");
+        release(b, mb);
+        return;
+    }
+    if (!known)
+        q = zc_request_new(&b->requests, s, mid, scope, mb->node.hash);
+    if (q == NULL) {
+        zc_broker_kill(b, s, "out of memory: session ended");
+        release(b, mb);
+        return;
+    }
+    q->timer.kind = ZC_TIMER_REQUEST;
+    uint64_t ticket;
+    int err = zc_heap_set(&b->timers, &q->timer, zc_mono_add_ms(b->now.mono, ZC_REQUEST_MS));
+    enum outcome what = err == 0 ? store(b, s, mb, m, mid, true, &ticket) : REFUSED;
+    if (what == REFUSED && !known)
+        zc_request_free(&b->requests, &b->timers, q);
+    release(b, mb);
+}
+
+/* The frame for the requester. False: it does not fit an envelope even without text. */
+static bool send_reply(struct zc_broker *b, const struct zc_request *q, const struct zc_session *s,
+                       const struct zc_msg *m)
+{
+    struct zc_msg *out = &b->out;
+    zc_msg_clear(out);
+    out->op = zc_slice_str("rep");
+    out->id = zc_slice(q->message_id + q->scope_len, q->len - q->scope_len);
+    out->name = m->name;
+    out->from = zc_op_from(s, m);
+    out->headers_count = m->headers_count;
+    out->headers_bytes = m->headers_bytes;
+    memcpy(out->headers, m->headers, m->headers_count * sizeof(m->headers[0]));
+    out->text = m->text;
+    out->body = m->body;
+    int err = 0;
+    struct zc_block *frame = zc_msg_encode(out, &err);
+    if (frame == NULL && err == ZC_ELIMIT) {
+        /* Escapes made it longer than it came: as body alone it may fit. */
+        out->body = zc_msg_payload(m);
+        out->text = zc_slice(NULL, 0);
+        frame = zc_msg_encode(out, &err);
+    }
+    if (frame == NULL)
+        return false;
+    if (b->trace)
+        zc_broker_trace(b, q->requester, true, out);
+    zc_reply_write(b, q->requester, frame, false);
+    zc_block_unref(frame);
+    return true;
+}
+
+/* The request that a rep of this session answers, or NULL. */
+static struct zc_request *answered(struct zc_broker *b, const struct zc_session *s,
+                                   const struct zc_delivery *d, struct zc_slice id,
+                                   struct zc_slice name)
+{
+    if (id.len == 0)
+        return NULL;
+    uint64_t hash = d != NULL ? d->message->mailbox->node.hash : zc_map_hash(b->key, name);
+    struct zc_request *q = zc_request_find(&b->requests, id, hash);
+    if (q == NULL && d == NULL) /* taken, and answered under another name or none */
+        q = zc_request_find(&b->requests, id, 0);
+    return q != NULL && q->worker == s->serial ? q : NULL;
+}
+
+void zc_op_rep(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    if (!zc_op_check_headers(b, s, m))
+        return;
+    struct zc_delivery *d = NULL;
+    struct zc_slice id = m->id;
+    if (id.len > 0) {
+        d = zc_gift_by_message(b, s, id, m->name);
+    } else if (m->delivery.len > 0) {
+        if ((d = zc_gift_delivery(b, s, m->delivery)) == NULL) {
+            zc_reply_err(b, s, m->id, "no_delivery", "mailbox: delivery not found");
+            return;
+        }
+        id = zc_slice(d->request_id, d->request_id_len);
+    }
+    struct zc_request *q = answered(b, s, d, id, m->name);
+    if (q != NULL && !send_reply(b, q, s, m)) {
+        zc_reply_err(b, s, m->id, "too_large", "mailbox: payload too large");
+        return;
+    }
+    if (q != NULL)
+        zc_request_free(&b->requests, &b->timers, q);
+    int64_t ticket = d != NULL ? zc_gift_ack(b, &d, 1) : 0;
+    if (ticket < 0)
+        zc_reply_storage(b, s, m->id, (int)ticket);
+    else
+        zc_reply_ok(b, s, m->id, zc_slice(NULL, 0), (uint64_t)ticket);
+}

@@ -1,0 +1,305 @@
+/* Frames on their way to a session, see reply.h. */
+#include "zmqc/reply.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zmqc/gift.h"
+
+#define STORAGE_TEXT "storage: not on disk, nothing was changed: see zmqcat status"
+
+bool zc_reply_over_bound(const struct zc_broker *b, const struct zc_session *s)
+{
+    return zc_session_out_bytes(s) + s->held_bytes > b->limits.session_bytes ||
+           s->held_count > 8192;
+}
+
+void zc_reply_write(struct zc_broker *b, struct zc_session *s, struct zc_block *frame, bool sub)
+{
+    if (s->state == ZC_SESSION_CLOSED)
+        return;
+    if (zc_session_out_bytes(s) == 0) {
+        s->progress = b->now.mono;
+        struct zc_mono stall = zc_mono_add_ms(b->now.mono, ZC_BROKER_STALL_MS);
+        if ((!zc_heap_has(&s->timer) || s->timer.deadline.ns > stall.ns) &&
+            zc_heap_set(&b->timers, &s->timer, stall) != 0)
+            goto nomem;
+    }
+    if (zc_session_write(s, frame) != 0 || (sub && zc_session_mark(s) != 0))
+        goto nomem;
+    /* What others send to it (replies) cannot be held back: a reader that far behind is cut. */
+    if (zc_session_out_bytes(s) > 4 * b->limits.session_bytes + 8 * ZC_FRAME_BODY_MAX) {
+        zc_broker_kill(b, s, "does not read what it asked for: session ended");
+        return;
+    }
+    if (zc_reply_over_bound(b, s))
+        s->congested = true;
+    zc_broker_touch(b, s);
+    return;
+nomem:
+    zc_broker_kill(b, s, "out of memory: session ended");
+}
+
+struct zc_block *zc_reply_encode(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+{
+    int err = 0;
+    struct zc_block *frame = zc_msg_encode(m, &err);
+    if (frame == NULL)
+        zc_broker_kill(b, s, "a frame for it could not be made: session ended");
+    else if (b->trace)
+        zc_broker_trace(b, s, true, m);
+    return frame;
+}
+
+void zc_reply_now(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+{
+    struct zc_block *frame = zc_reply_encode(b, s, m);
+    if (frame == NULL)
+        return;
+    zc_reply_write(b, s, frame, false);
+    zc_block_unref(frame);
+}
+
+struct zc_held *zc_reply_held_new(struct zc_slice id)
+{
+    struct zc_held *h = calloc(1, sizeof(*h) + id.len);
+    if (h == NULL)
+        return NULL;
+    zc_list_init(&h->link);
+    h->id_len = (uint16_t)id.len;
+    if (id.len > 0)
+        memcpy(h->id, id.data, id.len);
+    return h;
+}
+
+static uint64_t held_bytes(const struct zc_held *h)
+{
+    return h->frame != NULL ? h->frame->len : h->message != NULL ? h->message->body_len : 0;
+}
+
+void zc_reply_hold(struct zc_broker *b, struct zc_session *s, struct zc_held *h)
+{
+    zc_list_push(h->gift ? &s->gifts : &s->replies, &h->link);
+    s->held_count++;
+    s->held_subs += h->sub;
+    s->held_bytes += held_bytes(h);
+    if (zc_reply_over_bound(b, s))
+        s->congested = true;
+    if (!zc_list_linked(&s->stalled))
+        zc_list_push(&b->stalled, &s->stalled);
+}
+
+static void unlink_held(struct zc_session *s, struct zc_held *h)
+{
+    zc_list_remove(&h->link);
+    s->held_count--;
+    s->held_subs -= h->sub;
+    s->held_bytes -= held_bytes(h);
+}
+
+void zc_reply_held_free(struct zc_session *s, struct zc_held *h)
+{
+    if (zc_list_linked(&h->link))
+        unlink_held(s, h);
+    zc_block_unref(h->frame);
+    free(h);
+}
+
+void zc_reply_send(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
+                   uint64_t ticket)
+{
+    if (s->state == ZC_SESSION_CLOSED)
+        return;
+    struct zc_block *frame = zc_reply_encode(b, s, m);
+    if (frame == NULL)
+        return;
+    if (ticket <= b->synced && zc_list_empty(&s->replies)) {
+        zc_reply_write(b, s, frame, false);
+        zc_block_unref(frame);
+        return;
+    }
+    struct zc_held *h = zc_reply_held_new(m->id);
+    if (h == NULL) {
+        zc_block_unref(frame);
+        zc_broker_kill(b, s, "out of memory: session ended");
+        return;
+    }
+    h->frame = frame;
+    h->ticket = ticket;
+    zc_reply_hold(b, s, h);
+}
+
+static void fill_err(struct zc_msg *m, struct zc_slice id, const char *code, const char *text)
+{
+    zc_msg_clear(m);
+    m->op = zc_slice_str("err");
+    m->id = id;
+    m->error = zc_slice_str(text);
+    m->code = zc_slice_str(code);
+}
+
+void zc_reply_err(struct zc_broker *b, struct zc_session *s, struct zc_slice id, const char *code,
+                  const char *text)
+{
+    fill_err(&b->out, id, code, text);
+    zc_reply_send(b, s, &b->out, 0);
+}
+
+void zc_reply_gift_err(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
+                       const char *code, const char *text)
+{
+    if (s->state == ZC_SESSION_CLOSED)
+        return;
+    fill_err(&b->out, id, code, text);
+    struct zc_block *frame = zc_reply_encode(b, s, &b->out);
+    struct zc_held *h = frame != NULL ? zc_reply_held_new(id) : NULL;
+    if (h == NULL) {
+        zc_block_unref(frame);
+        zc_broker_kill(b, s, "out of memory: session ended");
+        return;
+    }
+    h->frame = frame;
+    h->gift = true;
+    zc_reply_hold(b, s, h);
+    zc_reply_release(b, s);
+}
+
+void zc_reply_ok(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
+                 struct zc_slice name, uint64_t ticket)
+{
+    zc_msg_clear(&b->out);
+    b->out.op = zc_slice_str("ok");
+    b->out.id = id;
+    b->out.name = name;
+    zc_reply_send(b, s, &b->out, ticket);
+}
+
+void zc_reply_storage(struct zc_broker *b, struct zc_session *s, struct zc_slice id, int err)
+{
+    if (err == ZC_ENOSPC)
+        zc_reply_err(b, s, id, "storage", "storage: disk full, nothing was stored");
+    else
+        zc_reply_err(b, s, id, "storage", STORAGE_TEXT);
+}
+
+void zc_reply_publish(struct zc_broker *b, struct zc_session *s, struct zc_block *frame)
+{
+    if (s->state != ZC_SESSION_OPEN)
+        return;
+    if (s->marks.len + s->held_subs >= b->limits.sub_buffer || zc_reply_over_bound(b, s)) {
+        b->count.dropped_subs++;
+        return;
+    }
+    if (zc_list_empty(&s->replies)) {
+        zc_reply_write(b, s, frame, true);
+        return;
+    }
+    /* Behind the reply that it must not overtake. */
+    struct zc_held *h = zc_reply_held_new(zc_slice(NULL, 0));
+    if (h == NULL) {
+        b->count.dropped_subs++;
+        return;
+    }
+    h->frame = zc_block_ref(frame);
+    h->sub = true;
+    zc_reply_hold(b, s, h);
+}
+
+static bool ready(const struct zc_broker *b, const struct zc_held *h)
+{
+    if (h->ticket > (h->written_only ? b->written : b->synced))
+        return false;
+    return h->message == NULL || h->message->body != NULL;
+}
+
+static void release_lane(struct zc_broker *b, struct zc_session *s, struct zc_list *lane)
+{
+    while (!zc_list_empty(lane)) {
+        struct zc_held *h = ZC_CONTAINER(lane->next, struct zc_held, link);
+        if (!ready(b, h))
+            break;
+        unlink_held(s, h);
+        if (h->message != NULL)
+            zc_gift_emit(b, s, h);
+        else if (h->frame != NULL)
+            zc_reply_write(b, s, h->frame, h->sub);
+        zc_reply_held_free(s, h);
+    }
+}
+
+void zc_reply_release(struct zc_broker *b, struct zc_session *s)
+{
+    release_lane(b, s, &s->replies);
+    release_lane(b, s, &s->gifts);
+    if (!zc_list_empty(&s->replies) || !zc_list_empty(&s->gifts))
+        return;
+    zc_list_remove(&s->stalled);
+    if (s->state == ZC_SESSION_ENDING)
+        zc_broker_touch(b, s);
+}
+
+void zc_reply_release_all(struct zc_broker *b)
+{
+    /* Work on a list of its own: releasing may take any session off, or put it back on. */
+    struct zc_list work;
+    zc_list_init(&work);
+    while (!zc_list_empty(&b->stalled)) {
+        struct zc_list *l = b->stalled.next;
+        zc_list_remove(l);
+        zc_list_push(&work, l);
+    }
+    while (!zc_list_empty(&work)) {
+        struct zc_list *l = work.next;
+        zc_list_remove(l);
+        zc_list_push(&b->stalled, l);
+        struct zc_session *s = ZC_CONTAINER(l, struct zc_session, stalled);
+        zc_reply_release(b, s);
+        zc_reply_replay(b, s);
+        zc_broker_resume(b, s);
+    }
+}
+
+static void fail_lane(struct zc_broker *b, struct zc_session *s, struct zc_list *lane,
+                      uint64_t ticket)
+{
+    for (struct zc_list *l = lane->next; l != lane; l = l->next) {
+        struct zc_held *h = ZC_CONTAINER(l, struct zc_held, link);
+        if (h->ticket <= ticket)
+            continue;
+        h->ticket = 0;
+        if (h->written_only)
+            continue; /* only the count of attempts is not stored */
+        s->held_bytes -= held_bytes(h);
+        zc_block_unref(h->frame);
+        h->message = NULL;
+        fill_err(&b->out, zc_slice(h->id, h->id_len), "storage", STORAGE_TEXT);
+        h->frame = zc_reply_encode(b, s, &b->out);
+        s->held_bytes += held_bytes(h);
+    }
+}
+
+void zc_reply_fail(struct zc_broker *b, uint64_t ticket)
+{
+    for (struct zc_list *l = b->stalled.next; l != &b->stalled; l = l->next) {
+        struct zc_session *s = ZC_CONTAINER(l, struct zc_session, stalled);
+        fail_lane(b, s, &s->replies, ticket);
+        fail_lane(b, s, &s->gifts, ticket);
+    }
+}
+
+void zc_reply_replay(struct zc_broker *b, struct zc_session *s)
+{
+    if (s->state != ZC_SESSION_OPEN || !zc_list_empty(&s->replies))
+        return;
+    uint64_t room = b->limits.sub_buffer > 1 ? b->limits.sub_buffer / 2 : 1;
+    for (struct zc_list *l = s->subs.next; l != &s->subs; l = l->next) {
+        struct zc_sub *sub = ZC_CONTAINER(l, struct zc_sub, in_session);
+        struct zc_topic *topic;
+        while (s->marks.len < room && !zc_reply_over_bound(b, s) &&
+               (topic = zc_topics_replay(&b->topics, sub)) != NULL) {
+            sub->replayed = topic->version;
+            zc_reply_write(b, s, topic->frame, true);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/*
+ * One connection to the bus: framing of input, ordered output, what it waits for and holds.
+ *
+ * Output is a list of chunks: small frames are copied together, large or shared ones are
+ * referenced. Replies that wait for the disk stand in two lanes, each in order: `replies` (answers
+ * to operations) and `gifts` (messages from mailboxes). Heartbeats and reads of state overtake
+ * both.
+ *
+ *   OPEN --eof--> ENDING --output empty--> CLOSED       (half-close: what was asked is answered)
+ *   OPEN --bad frame, hub stop--> ENDING                (input is ignored)
+ *   any  --silent, stuck--> CLOSED                      (output is dropped)
+ */
+#ifndef ZC_ZMQC_SESSION_H
+#define ZC_ZMQC_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "zmqc/mailbox.h"
+
+enum zc_session_state { ZC_SESSION_OPEN, ZC_SESSION_ENDING, ZC_SESSION_CLOSED };
+
+/* Frames up to this size are copied into shared chunks. */
+#define ZC_SESSION_COPY_MAX 2048
+#define ZC_SESSION_CHUNK 8192
+
+struct zc_chunk {
+    struct zc_list link;
+    struct zc_block *block; /* referenced frame, or NULL: bytes are in data */
+    uint32_t start, end;    /* unsent part */
+    uint8_t data[];
+};
+
+/* End positions of the subscription frames that are still in the output. */
+struct zc_marks {
+    uint64_t *ends;
+    uint32_t first, len, cap;
+};
+
+struct zc_session {
+    struct zc_list link;    /* all sessions */
+    struct zc_list dirty;   /* an OUTPUT or CLOSE event is due */
+    struct zc_list stalled; /* a lane is not empty */
+    struct zc_timer timer;  /* heartbeat and stall, whichever is earlier */
+    uint64_t serial;
+    void *data; /* the host's */
+    char *identity;
+    char *default_name;
+    struct zc_buf name; /* claimed by hello */
+    uint8_t state;      /* enum zc_session_state */
+    bool control;
+    bool refused; /* over the sessions limit */
+    bool half_closed;
+    bool paused;    /* input waits in `in` until output or the log has room */
+    bool congested; /* waiters are passed over until output has room */
+    bool close_told;
+    bool scanning; /* zc_session_input is on the stack */
+
+    struct zc_buf in;   /* bytes of unfinished or paused frames */
+    struct zc_list out; /* zc_chunk */
+    uint64_t out_total, sent_total;
+    struct zc_list unsent; /* taken messages that the kernel has not accepted, by link */
+    struct zc_marks marks; /* subscription frames in the output */
+
+    struct zc_list replies, gifts; /* zc_held */
+    uint32_t held_count, held_subs;
+    uint64_t held_bytes;
+
+    struct zc_list waiters, deliveries, subs, requests;
+    uint32_t waiters_count, deliveries_count, subs_count, requests_count;
+    uint64_t pub_mark; /* last publication that was matched, for one copy a session */
+
+    struct zc_mono heard;    /* last inbound frame */
+    struct zc_mono ping_due; /* next heartbeat */
+    struct zc_mono progress; /* output last moved, or began to wait */
+};
+
+/* NULL when memory is refused. Strings are copied. */
+struct zc_session *zc_session_new(const char *identity, const char *name);
+/* Frees buffers and output; lists of the broker's things must be empty. */
+void zc_session_free(struct zc_session *s);
+
+/* Bytes in the output that the kernel has not accepted. */
+static inline uint64_t zc_session_out_bytes(const struct zc_session *s)
+{
+    return s->out_total - s->sent_total;
+}
+/* Appends a frame to the output: small ones are copied, others referenced. */
+ZC_MUST_CHECK int zc_session_write(struct zc_session *s, struct zc_block *frame);
+/* Unsent slices in order, at most cap. */
+size_t zc_session_slices(const struct zc_session *s, struct zc_slice *ret_slices, size_t cap);
+/* The kernel accepted n bytes. */
+void zc_session_sent(struct zc_session *s, size_t n);
+/* Drops all output. */
+void zc_session_drop_output(struct zc_session *s);
+/* Remembers that the frame just written is a subscription's. */
+ZC_MUST_CHECK int zc_session_mark(struct zc_session *s);
+
+#endif

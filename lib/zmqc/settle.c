@@ -1,0 +1,146 @@
+/* Journal entries on their way to disk, see settle.h. */
+#include "zmqc/settle.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "zmqc/gift.h"
+#include "zmqc/message.h"
+#include "zmqc/reply.h"
+
+int zc_settle_reserve(struct zc_broker *b, uint32_t n)
+{
+    if (b->entries_cap - b->entries_len >= n)
+        return 0;
+    uint32_t cap = b->entries_cap == 0 ? 64 : b->entries_cap;
+    while (cap - b->entries_len < n)
+        cap *= 2;
+    struct zc_entry *entries = malloc(cap * sizeof(*entries));
+    if (entries == NULL)
+        return ZC_ENOMEM;
+    for (uint32_t i = 0; i < b->entries_len; i++)
+        entries[i] = b->entries[(b->entries_first + i) % b->entries_cap];
+    free(b->entries);
+    b->entries = entries;
+    b->entries_cap = cap;
+    b->entries_first = 0;
+    return 0;
+}
+
+void zc_settle_push(struct zc_broker *b, uint64_t ticket, struct zc_message *m, bool put)
+{
+    ZC_ASSERT(b->entries_len < b->entries_cap);
+    b->entries[(b->entries_first + b->entries_len++) % b->entries_cap] =
+        (struct zc_entry){ticket, m, put};
+}
+
+void zc_settle_forget(struct zc_broker *b, struct zc_message *m)
+{
+    if (b->journal == NULL || m->place == 0 || m->reading)
+        return;
+    b->journal->forget(b->journal->arg, m->place);
+    m->place = 0;
+}
+
+void zc_settle_revive(struct zc_broker *b, struct zc_message *m)
+{
+    m->taken = false;
+    m->orphan = true;
+    if (!m->settled)
+        return; /* comes back here when the removal is known to be durable */
+    if (!zc_message_want_body(b, m)) {
+        b->count.damaged++;
+        zc_message_free(b, m);
+        return;
+    }
+    if (m->body == NULL)
+        return; /* and when the body is read */
+    zc_settle_forget(b, m);
+    m->orphan = m->settled = false;
+    m->mailbox->redelivered++;
+    b->count.redelivered++;
+    zc_message_set_state(b, m, ZC_MESSAGE_PENDING);
+    /* A removal is on disk already: without room for the new record memory alone keeps it. */
+    if (b->journal == NULL || zc_message_store(b, m) < 0)
+        zc_message_show(b, m);
+}
+
+static void removal_synced(struct zc_broker *b, struct zc_message *m)
+{
+    m->settled = true;
+    if (m->orphan) {
+        zc_settle_revive(b, m);
+        return;
+    }
+    if (m->taken && m->body == NULL)
+        return; /* the record is still to be read */
+    zc_settle_forget(b, m);
+    if (!m->taken)
+        zc_message_free(b, m);
+}
+
+void zc_settle_synced(struct zc_broker *b, uint64_t ticket)
+{
+    while (b->entries_len > 0 && b->entries[b->entries_first].ticket <= ticket) {
+        struct zc_entry e = b->entries[b->entries_first];
+        b->entries_first = (b->entries_first + 1) % b->entries_cap;
+        b->entries_len--;
+        if (e.put)
+            zc_message_show(b, e.message);
+        else
+            removal_synced(b, e.message);
+    }
+}
+
+void zc_settle_failed(struct zc_broker *b, uint64_t ticket)
+{
+    while (b->entries_len > 0) {
+        struct zc_entry e = b->entries[(b->entries_first + b->entries_len - 1) % b->entries_cap];
+        if (e.ticket <= ticket)
+            break;
+        b->entries_len--;
+        struct zc_message *m = e.message;
+        if (e.put) {
+            m->place = 0;
+            zc_message_free(b, m);
+            continue;
+        }
+        if (m->taken)
+            m->attempt--;
+        m->taken = m->orphan = false;
+        zc_message_show(b, m);
+    }
+}
+
+void zc_settle_read_done(struct zc_broker *b, struct zc_message *m, struct zc_block *body)
+{
+    m->reading = false;
+    if (m->dead) {
+        zc_block_unref(body);
+        if (m->settled)
+            zc_settle_forget(b, m);
+        zc_message_free(b, m);
+        return;
+    }
+    struct zc_item item;
+    if (body != NULL && zc_item_decode(zc_block_slice(body), &item) != 0) {
+        zc_block_unref(body);
+        body = NULL;
+    }
+    if (body == NULL) {
+        zc_gift_damaged(b, m);
+        return;
+    }
+    if (m->body != NULL) {
+        zc_block_unref(body);
+    } else {
+        m->body = body;
+        b->hot_bytes += body->len;
+    }
+    if (m->settled)
+        zc_settle_forget(b, m);
+    if (m->orphan)
+        zc_settle_revive(b, m);
+    else if (m->state == ZC_MESSAGE_QUEUED || m->state == ZC_MESSAGE_DELAYED)
+        zc_message_cool(b, m);
+}
