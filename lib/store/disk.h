@@ -1,7 +1,7 @@
 /*
  * What the log asks of a disk. Requests go out of the core, completions come in; the host does them
- * with real files, the simulator with faults. Segments are named by number; the host maps number n to
- * the file name that zc_disk_name gives.
+ * with real files, the simulator with faults. Segments are named by number; the host maps number n
+ * to the file name that zc_disk_name gives.
  */
 #ifndef ZC_STORE_DISK_H
 #define ZC_STORE_DISK_H
@@ -15,12 +15,14 @@ enum zc_disk_kind {
      * it is there. The file is synced; the directory is not. */
     ZC_DISK_CREATE,
     /* Writes data[0..len) at offset; with `sync`, completes only after fdatasync (and, when
-     * `sync_dir` too, an fsync of the directory). Past the end it extends the file. */
+     * `sync_dir` too, an fsync of the directory). Past the end it extends the file. len may be 0:
+     * only the sync. */
     ZC_DISK_WRITE,
     /* Reads up to len bytes at offset into data; completion `result` is the count, less than len
-     * only at the end of the file. With `uncached` the page cache is dropped for the range first. */
+     * only at the end of the file. With `uncached` the page cache is dropped for the range first.
+     */
     ZC_DISK_READ,
-    /* Removes the segment. */
+    /* Removes the segment; with `sync_dir`, completes only after an fsync of the directory. */
     ZC_DISK_REMOVE,
 };
 
@@ -32,11 +34,12 @@ struct zc_disk_op {
     uint64_t offset;
     uint8_t *data;
     size_t len;
-    uint64_t size;   /* CREATE */
-    bool sync;       /* WRITE */
-    bool sync_dir;   /* WRITE: the directory entry must be durable as well */
-    bool inline_ok;  /* at most one client waits: doing it on the loop saves a thread hop */
-    bool uncached;   /* READ */
+    uint64_t size;  /* CREATE */
+    bool sync;      /* WRITE */
+    bool sync_dir;  /* WRITE, REMOVE: the directory entry must be durable as well */
+    bool inline_ok; /* at most one client waits: doing it on the loop saves a thread hop */
+    bool uncached;  /* READ */
+    bool aside;     /* REMOVE: damaged, keep the bytes under a name that is no segment's */
 };
 
 struct zc_disk_completion {

@@ -3,9 +3,10 @@
  * Sans-IO: disk requests out, completions in. The format is docs/man/zmqcat-log.5.
  *
  * Records carry a type, a sequence number and opaque bytes; each append gets the next ticket. The
- * tickets 1..written are in the page cache, 1..synced on disk. After a failed write or fsync nothing
- * is acknowledged from that segment again: what was not synced is written to a fresh segment, synced
- * and read back; when that fails too, all tickets above `synced` fail and the state is ERROR.
+ * tickets 1..written are in the page cache, 1..synced on disk. After a failed write or fsync
+ * nothing is acknowledged from that segment again: what was not synced is written to a fresh
+ * segment, synced and read back; when that fails too, all tickets above `synced` fail and the state
+ * is ERROR.
  *
  *   OPENING --recovered--> OK <--room--> FULL (puts refused; removals use the room kept for them)
  *                          |  ^
@@ -39,21 +40,21 @@ enum zc_log_state { ZC_LOG_OPENING, ZC_LOG_OK, ZC_LOG_FULL, ZC_LOG_ERROR, ZC_LOG
 
 struct zc_log_config {
     enum zc_log_sync sync;
-    uint64_t segment_bytes; /* 64 KiB .. 1 GiB */
+    uint64_t segment_bytes;   /* 64 KiB .. 1 GiB */
     const uint32_t *segments; /* numbers of the files found, any order */
     uint32_t segments_count;
 };
 
 enum zc_log_event_kind {
-    ZC_LOG_RECORD,    /* while OPENING: one surviving record, in log order. PUT: place and body.
-                         body is valid until the next event call */
-    ZC_LOG_READY,     /* recovery is complete, appends are welcome */
-    ZC_LOG_WRITTEN,   /* tickets up to `ticket` are written */
-    ZC_LOG_SYNCED,    /* tickets up to `ticket` are durable (all modes: as durable as asked) */
-    ZC_LOG_FAILED,    /* every ticket above `ticket` failed and is forgotten */
-    ZC_LOG_STATE,     /* state changed, see zc_log_status */
-    ZC_LOG_READ,      /* answer to zc_log_read: cookie, err, body (a new reference or NULL) */
-    ZC_LOG_UNUSABLE,  /* while OPENING: cannot go on; err and text say why */
+    ZC_LOG_RECORD,   /* while OPENING: one surviving record, in log order. PUT: place and body.
+                        body is valid until the next event call */
+    ZC_LOG_READY,    /* recovery is complete, appends are welcome */
+    ZC_LOG_WRITTEN,  /* tickets up to `ticket` are written */
+    ZC_LOG_SYNCED,   /* tickets up to `ticket` are durable (all modes: as durable as asked) */
+    ZC_LOG_FAILED,   /* every ticket above `ticket` failed and is forgotten */
+    ZC_LOG_STATE,    /* state changed, see zc_log_status */
+    ZC_LOG_READ,     /* answer to zc_log_read: cookie, err, body (a new reference or NULL) */
+    ZC_LOG_UNUSABLE, /* while OPENING: cannot go on; err and text say why */
 };
 
 struct zc_log_event {
@@ -72,13 +73,13 @@ struct zc_log_event {
 /* Numbers for status; all counts since opening unless said otherwise. */
 struct zc_log_status {
     enum zc_log_state state;
-    uint64_t bytes;       /* of all segment files */
+    uint64_t bytes; /* of all segment files */
     uint32_t segments;
-    uint64_t torn_bytes;  /* dropped at the tail when opening */
-    uint64_t damaged;     /* records that did not pass their checksum when opening or reading */
+    uint64_t torn_bytes; /* dropped at the tail when opening */
+    uint64_t damaged;    /* records that did not pass their checksum when opening or reading */
     uint64_t damaged_bytes;
     uint64_t syncs;
-    int last_err;         /* last write, fsync or create failure, 0 if none */
+    int last_err; /* last write, fsync or create failure, 0 if none */
     uint32_t last_err_segment;
 };
 

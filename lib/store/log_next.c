@@ -1,0 +1,210 @@
+/*
+ * The next segment is made ahead of need: created, its head written, file and directory synced.
+ * While none can be had the log is FULL and tries again each second and whenever a segment went
+ * away.
+ *
+ * Consumed segments are removed from the oldest on only. A REMOVE speaks of messages in its own or
+ * older segments; were a segment with REMOVEs deleted before the one that holds the messages, they
+ * would come back. The directory is synced after each removal, so that a crash cannot undo an
+ * earlier one and keep a later one.
+ */
+#include "base/check.h"
+#include "store/log_priv.h"
+
+bool zc_log_next_coming(const struct zc_log *log)
+{
+    switch (log->next.phase) {
+    case ZC_NEXT_CREATING:
+    case ZC_NEXT_HEAD:
+    case ZC_NEXT_HEADING:
+    case ZC_NEXT_READY:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* It failed: the log lives without a next segment for a while. */
+static void failed(struct zc_log *log, struct zc_now now, int err)
+{
+    struct zc_log_next *n = &log->next;
+    zc_log_note(log, err, n->segment.number);
+    n->at = zc_mono_add_ms(now.mono, ZC_LOG_RETRY_MS);
+    if (log->mend.phase != ZC_MEND_NONE) {
+        zc_log_mend_no_next(log, now);
+    } else if (log->state == ZC_LOG_OK && log->current != 0) {
+        zc_log_state_set(log, ZC_LOG_FULL);
+        zc_log_write_cut(log);
+    }
+    zc_log_recover_next(log, err);
+}
+
+void zc_log_next_drop(struct zc_log *log, struct zc_now now)
+{
+    log->next.phase = ZC_NEXT_DROP;
+    log->next.at = zc_mono_add_ms(now.mono, ZC_LOG_RETRY_MS);
+}
+
+/* Begins with a new segment. */
+static bool create_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
+{
+    struct zc_log_next *n = &log->next;
+    if (now.mono.ns < n->at.ns || log->number_max == UINT32_MAX)
+        return false;
+    /* Room in the table is taken now, so that using the segment cannot fail. */
+    if (zc_segment_reserve(&log->segments) != 0) {
+        failed(log, now, ZC_ENOMEM);
+        return false;
+    }
+    n->segment = (struct zc_segment){.number = ++log->number_max,
+                                     .head_ok = true,
+                                     .salt = zc_rng_u64(log->rng),
+                                     .seq = log->seq_max,
+                                     .size = log->segment_bytes,
+                                     .end = ZC_SEGMENT_HEAD};
+    zc_segment_head_encode(n->head, &n->segment);
+    n->phase = ZC_NEXT_CREATING;
+    *ret_op = (struct zc_disk_op){
+        .kind = ZC_DISK_CREATE, .segment = n->segment.number, .size = n->segment.size};
+    return true;
+}
+
+static bool head_op(struct zc_log_next *n, struct zc_disk_op *ret_op)
+{
+    n->phase = ZC_NEXT_HEADING;
+    *ret_op = (struct zc_disk_op){.kind = ZC_DISK_WRITE,
+                                  .segment = n->segment.number,
+                                  .data = n->head,
+                                  .len = sizeof(n->head),
+                                  .sync = true,
+                                  .sync_dir = true};
+    return true;
+}
+
+bool zc_log_next_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
+{
+    struct zc_log_next *n = &log->next;
+    bool found = false;
+    if (log->unusable || (log->opening && log->recover.phase < ZC_RECOVER_ZERO))
+        return false;
+    if (n->phase == ZC_NEXT_DROP) {
+        n->phase = ZC_NEXT_DROPPING;
+        *ret_op = (struct zc_disk_op){
+            .kind = ZC_DISK_REMOVE, .segment = n->segment.number, .sync_dir = true};
+        found = true;
+    } else if (n->phase == ZC_NEXT_NONE) {
+        bool wanted = !log->closing || (log->state == ZC_LOG_OK && log->batches.waiting > 0);
+        if (log->opening && log->recover.phase < ZC_RECOVER_NEXT)
+            wanted = false;
+        found = wanted && create_op(log, now, ret_op);
+    } else if (n->phase == ZC_NEXT_HEAD) {
+        found = head_op(n, ret_op);
+    }
+    if (found)
+        ret_op->id = ZC_LOG_SLOT_NEXT;
+    return found;
+}
+
+void zc_log_next_input(struct zc_log *log, struct zc_now now, const struct zc_disk_completion *done)
+{
+    struct zc_log_next *n = &log->next;
+    int err = zc_log_result(done, n->phase == ZC_NEXT_HEADING ? sizeof(n->head) : 0);
+    switch (n->phase) {
+    case ZC_NEXT_CREATING:
+        n->phase = err == 0 ? ZC_NEXT_HEAD : ZC_NEXT_NONE;
+        /* A file that an earlier removal left: the next number is tried at once. */
+        if (err != 0 && err != ZC_EEXIST)
+            failed(log, now, err);
+        return;
+    case ZC_NEXT_HEADING:
+        if (err != 0) {
+            zc_log_next_drop(log, now);
+            failed(log, now, err);
+            return;
+        }
+        log->counts.syncs++;
+        n->phase = ZC_NEXT_READY;
+        if (log->state == ZC_LOG_FULL && log->mend.phase == ZC_MEND_NONE)
+            zc_log_state_set(log, ZC_LOG_OK);
+        zc_log_recover_next(log, 0);
+        return;
+    case ZC_NEXT_DROPPING:
+        /* When it cannot be removed it stays, empty; the next opening removes it. */
+        n->phase = ZC_NEXT_NONE;
+        return;
+    default:
+        return;
+    }
+}
+
+void zc_log_next_take(struct zc_log *log)
+{
+    struct zc_log_next *n = &log->next;
+    ZC_ASSERT(n->phase == ZC_NEXT_READY);
+    struct zc_segment *before = zc_log_current(log);
+    if (before != NULL) {
+        before->sealed = true;
+        before->end = log->safe;
+        log->seals_number = before->number;
+        log->seals_end = before->end;
+    }
+    log->seals_due = before != NULL;
+    ZC_ASSERT(zc_segment_reserve(&log->segments) == 0);
+    *zc_segment_add(&log->segments, n->segment.number) = n->segment;
+    log->current = n->segment.number;
+    log->end = log->safe = n->segment.end;
+    log->dirty = false;
+    log->verifying = false;
+    n->phase = ZC_NEXT_NONE;
+    n->at = (struct zc_mono){INT64_MIN};
+}
+
+/* The oldest segment when nothing in it is wanted any more, or 0. */
+static uint32_t consumed(const struct zc_log *log)
+{
+    if (log->segments.len == 0 || log->opening || log->closing)
+        return 0;
+    const struct zc_segment *s = &log->segments.items[0];
+    return s->number != log->current && s->live == 0 ? s->number : 0;
+}
+
+bool zc_log_next_trim_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
+{
+    uint32_t number = consumed(log);
+    if (number == 0 || log->trimming != 0 || now.mono.ns < log->trim_at.ns)
+        return false;
+    log->trimming = number;
+    *ret_op = (struct zc_disk_op){.kind = ZC_DISK_REMOVE,
+                                  .id = ZC_LOG_SLOT_TRIM,
+                                  .segment = number,
+                                  .sync_dir = true,
+                                  .aside = zc_segment_find(&log->segments, number)->damaged};
+    return true;
+}
+
+void zc_log_next_trim_input(struct zc_log *log, struct zc_now now,
+                            const struct zc_disk_completion *done)
+{
+    uint32_t number = log->trimming;
+    log->trimming = 0;
+    if (done->result < 0 && done->result != ZC_ENOENT) {
+        zc_log_note(log, (int)done->result, number);
+        log->trim_at = zc_mono_add_ms(now.mono, ZC_LOG_RETRY_MS);
+        return;
+    }
+    zc_segment_drop(&log->segments, number);
+    /* There is room now. */
+    log->next.at = now.mono;
+}
+
+struct zc_mono zc_log_next_deadline(const struct zc_log *log)
+{
+    struct zc_mono at = ZC_NEVER;
+    if (log->unusable || log->closing || (log->opening && log->recover.phase < ZC_RECOVER_NEXT))
+        return at;
+    if (log->next.phase == ZC_NEXT_NONE)
+        at = log->next.at;
+    if (consumed(log) != 0 && log->trimming == 0)
+        at = zc_mono_min(at, log->trim_at);
+    return at;
+}

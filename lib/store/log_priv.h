@@ -1,0 +1,257 @@
+/*
+ * Inside of the log, shared by its files only:
+ *
+ *   log.c          appends, events, status: the face in log.h
+ *   log_write.c    group commit: batches to the current segment
+ *   log_next.c     the prepared next segment, and the end of consumed ones
+ *   log_mend.c     after a failed write: moving to a fresh segment, or ERROR
+ *   log_read.c     reading one message back
+ *   log_recover.c  opening: what the files hold
+ *   log_scan.c     opening: records out of the bytes of one segment
+ *
+ * Each keeps at most one request with the disk (log_read.c: many); the id of a request says whose
+ * it is.
+ */
+#ifndef ZC_STORE_LOG_PRIV_H
+#define ZC_STORE_LOG_PRIV_H
+
+#include "base/buf.h"
+#include "store/batch.h"
+#include "store/log.h"
+#include "store/segment.h"
+
+#define ZC_LOG_RETRY_MS 1000
+/* No new work is read from clients beyond this many bytes in memory. */
+#define ZC_LOG_BACKLOG (UINT64_C(8) << 20)
+/* Written but not synced: at most this much before a sync nobody asked for. */
+#define ZC_LOG_UNSYNCED_MAX (UINT64_C(1) << 20)
+/* SYNC_BATCH: the fsync starts this long after the first write, so that it ends within 50 ms. */
+#define ZC_LOG_BATCH_MS 25
+
+enum zc_log_slot {
+    ZC_LOG_SLOT_WRITE = 1,
+    ZC_LOG_SLOT_NEXT,
+    ZC_LOG_SLOT_TRIM,
+    ZC_LOG_SLOT_MEND,
+    ZC_LOG_SLOT_RECOVER,
+    ZC_LOG_SLOT_READ = 16, /* and above: index into the table of reads */
+};
+
+/* A write of part of one batch, and its check. */
+struct zc_log_write {
+    enum { ZC_WRITE_IDLE, ZC_WRITE_BUSY, ZC_WRITE_CHECK, ZC_WRITE_CHECKING } phase;
+    uint32_t items;
+    uint8_t *data;
+    size_t len;
+    bool sync;
+    bool seals;     /* the write opens the segment */
+    uint8_t *check; /* what was read back */
+};
+
+/* The segment after the current one. */
+struct zc_log_next {
+    enum {
+        ZC_NEXT_NONE,
+        ZC_NEXT_CREATING,
+        ZC_NEXT_HEAD, /* created, the head waits to be written */
+        ZC_NEXT_HEADING,
+        ZC_NEXT_READY,
+        ZC_NEXT_DROP, /* unusable, to be removed */
+        ZC_NEXT_DROPPING,
+    } phase;
+    struct zc_segment segment;
+    struct zc_mono at; /* not before */
+    uint8_t head[ZC_SEGMENT_HEAD];
+};
+
+/* The move to a fresh segment. */
+struct zc_log_mend {
+    enum { ZC_MEND_NONE, ZC_MEND_WAIT, ZC_MEND_WRITING, ZC_MEND_CHECK, ZC_MEND_CHECKING } phase;
+    struct zc_mono at;
+    uint8_t want[ZC_SEGMENT_START];
+    uint8_t got[ZC_SEGMENT_START];
+};
+
+struct zc_log_read {
+    void *cookie;
+    struct zc_block *block; /* head and body */
+    uint64_t place;
+    size_t body_len;
+    int err;
+    uint32_t next; /* in its queue, index + 1 */
+};
+
+struct zc_log_reads {
+    struct zc_log_read *items;
+    uint32_t cap;
+    uint32_t free, wanted, wanted_last, ready, ready_last; /* queues, index + 1, 0 at their end */
+    uint32_t busy;
+};
+
+/* Records out of one segment, from its bytes in pieces. */
+struct zc_log_scan {
+    struct zc_buf window; /* file bytes from window_at on */
+    uint64_t window_at;
+    size_t pos;     /* of the next record in window */
+    bool eof;       /* window reaches the end of the file */
+    uint64_t limit; /* end named by a SEAL, or UINT64_MAX */
+    bool bad;       /* since bad_at nothing passed */
+    uint64_t bad_at;
+    uint64_t bad_count;
+    uint64_t need; /* bytes that the next record wants in window from pos on */
+};
+
+struct zc_log_recover {
+    enum {
+        ZC_RECOVER_HEADS,
+        ZC_RECOVER_SCAN,
+        ZC_RECOVER_DROP,
+        ZC_RECOVER_SYNC,
+        ZC_RECOVER_ZERO,
+        ZC_RECOVER_NEXT,
+        ZC_RECOVER_DONE
+    } phase;
+    bool busy;
+    bool over;              /* no more records in this segment, but its size is not known yet */
+    uint32_t index;         /* of the segment at work */
+    size_t piece;           /* bytes of the request in flight */
+    uint64_t zero_at;       /* next byte to overwrite with zeros */
+    uint64_t careful_until; /* small reads up to here, around a block that cannot be read */
+    uint32_t holes;         /* such blocks in a row */
+    struct zc_log_scan scan;
+    uint8_t head[ZC_SEGMENT_START];
+};
+
+struct zc_log {
+    enum zc_log_sync sync;
+    uint64_t segment_bytes;
+    struct zc_rng *rng;
+    struct zc_segments segments;
+    uint32_t number_max; /* highest segment number ever seen */
+    uint64_t seq_max;
+
+    bool opening;
+    bool unusable; /* with opening: for good */
+    bool closing;
+    enum zc_log_state state; /* behind `opening` */
+
+    uint32_t current; /* segment that takes records, or 0 */
+    uint64_t end;     /* of what is written in it */
+    uint64_t safe;    /* of what is acknowledged in it: where it is sealed after a failure */
+    bool seals_due;   /* the first write to it brings its SEALs */
+    uint32_t seals_number;
+    uint64_t seals_end;
+    bool verifying; /* every write is read back */
+    bool dirty;     /* written since the last sync */
+    struct zc_mono dirty_at;
+
+    struct zc_batches batches;
+    uint64_t ticket;  /* last given out */
+    uint64_t written; /* as in log.h */
+    uint64_t synced;
+    uint64_t written_told;
+    uint64_t synced_told;
+
+    struct zc_log_write write;
+    struct zc_log_next next;
+    struct zc_log_mend mend;
+    struct zc_log_reads reads;
+    struct zc_log_recover recover;
+    uint32_t trimming; /* segment whose removal is with the disk, or 0 */
+    struct zc_mono trim_at;
+
+    bool ready_due, state_due, unusable_due, failed_due;
+    uint64_t failed_above;
+    int unusable_err;
+    char unusable_text[160];
+
+    struct zc_log_status counts; /* state, bytes and segments are filled when asked */
+};
+
+static inline struct zc_segment *zc_log_current(const struct zc_log *log)
+{
+    return zc_segment_find(&log->segments, log->current);
+}
+
+static inline void zc_log_state_set(struct zc_log *log, enum zc_log_state state)
+{
+    log->state_due = log->state_due || log->state != state;
+    log->state = state;
+}
+
+/* Remembers a failure for status. */
+static inline void zc_log_note(struct zc_log *log, int err, uint32_t segment)
+{
+    log->counts.last_err = err;
+    log->counts.last_err_segment = segment;
+}
+
+/* The first error of a request that should have moved `len` bytes. */
+static inline int zc_log_result(const struct zc_disk_completion *done, size_t len)
+{
+    if (done->result < 0)
+        return (int)done->result;
+    /* A short write means that there was no room for the rest. */
+    return (uint64_t)done->result < len ? ZC_ENOSPC : 0;
+}
+
+/* log_write.c */
+bool zc_log_write_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op);
+void zc_log_write_input(struct zc_log *log, struct zc_now now,
+                        const struct zc_disk_completion *done);
+/* Records that find no room in the current segment, and all behind them, fail. */
+void zc_log_write_cut(struct zc_log *log);
+/* When the fsync of SYNC_BATCH is due. */
+struct zc_mono zc_log_write_deadline(const struct zc_log *log);
+
+/* log_next.c */
+bool zc_log_next_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op);
+void zc_log_next_input(struct zc_log *log, struct zc_now now,
+                       const struct zc_disk_completion *done);
+/* Makes the READY next segment the current one, sealing the one before. */
+void zc_log_next_take(struct zc_log *log);
+/* The READY next segment failed: it is removed and another one tried later. */
+void zc_log_next_drop(struct zc_log *log, struct zc_now now);
+/* True while a next segment may still come without waiting for the clock. */
+bool zc_log_next_coming(const struct zc_log *log);
+bool zc_log_next_trim_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op);
+void zc_log_next_trim_input(struct zc_log *log, struct zc_now now,
+                            const struct zc_disk_completion *done);
+struct zc_mono zc_log_next_deadline(const struct zc_log *log);
+
+/* log_mend.c */
+/* The current segment cannot be trusted with anything more. */
+void zc_log_mend_start(struct zc_log *log, struct zc_now now, int err);
+/* No next segment can be had. */
+void zc_log_mend_no_next(struct zc_log *log, struct zc_now now);
+bool zc_log_mend_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op);
+void zc_log_mend_input(struct zc_log *log, struct zc_now now,
+                       const struct zc_disk_completion *done);
+struct zc_mono zc_log_mend_deadline(const struct zc_log *log);
+
+/* log_read.c */
+bool zc_log_read_op(struct zc_log *log, struct zc_disk_op *ret_op);
+void zc_log_read_input(struct zc_log *log, const struct zc_disk_completion *done);
+bool zc_log_read_event(struct zc_log *log, struct zc_log_event *ret_event);
+void zc_log_read_done(struct zc_log *log);
+
+/* log_recover.c */
+bool zc_log_recover_op(struct zc_log *log, struct zc_disk_op *ret_op);
+void zc_log_recover_input(struct zc_log *log, struct zc_now now,
+                          const struct zc_disk_completion *done);
+/* Next surviving record. */
+bool zc_log_recover_event(struct zc_log *log, struct zc_log_event *ret_event);
+/* A next segment is there, or cannot be had: opening ends. */
+void zc_log_recover_next(struct zc_log *log, int err);
+void zc_log_recover_fail(struct zc_log *log, int err, uint32_t segment, const char *why);
+
+/* log_scan.c */
+enum zc_log_scan_step { ZC_SCAN_RECORD, ZC_SCAN_MORE, ZC_SCAN_END };
+void zc_log_scan_start(struct zc_log_scan *scan, uint64_t limit);
+/* Looks for the next record of segment s in the window. MORE: read on at the window's end. END: the
+ * segment is through; s->end and s->dirty are final. Damage found on the way is counted. */
+enum zc_log_scan_step zc_log_scan_next(struct zc_log_scan *scan, struct zc_segment *s,
+                                       struct zc_log_status *counts, struct zc_record *ret_record,
+                                       const uint8_t **ret_body, uint64_t *ret_offset);
+
+#endif

@@ -1,0 +1,266 @@
+/*
+ * A disk in memory for the tests of the log: files with a page cache over stable sectors, faults by
+ * script or by chance, and crashes that keep any part of what was not synced. Requests are carried
+ * out when the test says so.
+ */
+#ifndef ZC_TESTS_UNIT_STORE_DISK_H
+#define ZC_TESTS_UNIT_STORE_DISK_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "store/disk.h"
+
+#define FD_SECTOR 512
+#define FD_FILES 512
+#define FD_QUEUE 64
+
+struct fd_file {
+    uint32_t number;
+    bool durable; /* its directory entry was synced */
+    size_t size, cap;
+    uint8_t *cache, *stable, *dirty; /* dirty: one byte a sector */
+};
+
+struct fd {
+    struct fd_file files[FD_FILES];
+    int count;
+    struct zc_disk_op queue[FD_QUEUE];
+    int queued;
+    uint64_t seed;
+    uint64_t capacity; /* bytes of all files, 0: no limit */
+    uint64_t asides;
+    /* counters */
+    uint64_t ops, writes, syncs, creates, removes, reads;
+    /* faults: the op with this number (from 1) fails; rates are per 1000 */
+    uint64_t fail_at;
+    int fail_err;
+    int fail_rate;
+    bool fail_writes;  /* every WRITE */
+    bool fail_syncs;   /* every WRITE with sync: the data is dropped */
+    bool fail_creates; /* every CREATE, with fail_err */
+    bool fail_reads;   /* every READ at or above fail_from */
+    uint64_t fail_from, fail_to;
+    bool fail_removes;
+};
+
+static inline uint64_t fd_rand(struct fd *d)
+{
+    d->seed += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t z = d->seed;
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static inline struct fd_file *fd_find(struct fd *d, uint32_t number)
+{
+    for (int i = 0; i < d->count; i++)
+        if (d->files[i].number == number)
+            return &d->files[i];
+    return NULL;
+}
+
+static inline void fd_size(struct fd_file *f, size_t size)
+{
+    size_t cap = (size + FD_SECTOR - 1) / FD_SECTOR * FD_SECTOR;
+    if (cap > f->cap) {
+        f->cache = realloc(f->cache, cap);
+        f->stable = realloc(f->stable, cap);
+        f->dirty = realloc(f->dirty, cap / FD_SECTOR);
+        memset(f->cache + f->cap, 0, cap - f->cap);
+        memset(f->stable + f->cap, 0, cap - f->cap);
+        memset(f->dirty + f->cap / FD_SECTOR, 0, (cap - f->cap) / FD_SECTOR);
+        f->cap = cap;
+    }
+    if (size > f->size)
+        f->size = size;
+}
+
+static inline struct fd_file *fd_add(struct fd *d, uint32_t number, size_t size)
+{
+    struct fd_file *f = &d->files[d->count++];
+    if (d->count > FD_FILES)
+        abort();
+    *f = (struct fd_file){.number = number};
+    fd_size(f, size);
+    return f;
+}
+
+static inline void fd_drop(struct fd *d, struct fd_file *f)
+{
+    free(f->cache);
+    free(f->stable);
+    free(f->dirty);
+    *f = d->files[--d->count];
+}
+
+static inline void fd_done(struct fd *d)
+{
+    while (d->count > 0)
+        fd_drop(d, &d->files[0]);
+}
+
+static inline uint64_t fd_bytes(struct fd *d)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < d->count; i++)
+        sum += d->files[i].size;
+    return sum;
+}
+
+/* Puts bytes straight into a file, stable. */
+static inline void fd_poke(struct fd_file *f, uint64_t offset, const void *data, size_t len)
+{
+    fd_size(f, offset + len);
+    memcpy(f->cache + offset, data, len);
+    memcpy(f->stable + offset, data, len);
+}
+
+static inline void fd_flush(struct fd_file *f)
+{
+    for (size_t s = 0; s < f->cap / FD_SECTOR; s++) {
+        if (f->dirty[s])
+            memcpy(f->stable + s * FD_SECTOR, f->cache + s * FD_SECTOR, FD_SECTOR);
+        f->dirty[s] = 0;
+    }
+}
+
+static inline int64_t fd_write(struct fd *d, const struct zc_disk_op *op, int fault)
+{
+    struct fd_file *f = fd_find(d, op->segment);
+    if (f == NULL)
+        return ZC_ENOENT;
+    size_t len = op->len;
+    d->writes++;
+    if (d->fail_writes || (fault != 0 && !op->sync)) {
+        /* Part of it may have been written. */
+        len = len > 0 ? fd_rand(d) % len : 0;
+        fault = fault != 0 ? fault : ZC_EIO;
+    }
+    if (op->offset + len > f->size) {
+        if (d->capacity != 0 && fd_bytes(d) + op->offset + len - f->size > d->capacity)
+            return ZC_ENOSPC;
+        fd_size(f, op->offset + len);
+    }
+    if (len > 0) {
+        memcpy(f->cache + op->offset, op->data, len);
+        for (size_t s = op->offset / FD_SECTOR; s <= (op->offset + len - 1) / FD_SECTOR; s++)
+            f->dirty[s] = 1;
+    }
+    if (op->sync && (fault != 0 || d->fail_syncs)) {
+        /* Linux after a failed fsync: some pages made it, the others are marked clean. */
+        for (size_t s = 0; s < f->cap / FD_SECTOR; s++) {
+            if (f->dirty[s] && fd_rand(d) % 2 == 0)
+                memcpy(f->stable + s * FD_SECTOR, f->cache + s * FD_SECTOR, FD_SECTOR);
+            f->dirty[s] = 0;
+        }
+        return fault != 0 ? fault : ZC_EIO;
+    }
+    if (op->sync) {
+        fd_flush(f);
+        d->syncs++;
+        f->durable = f->durable || op->sync_dir;
+    }
+    return fault != 0 ? fault : (int64_t)op->len;
+}
+
+static inline int64_t fd_read(struct fd *d, const struct zc_disk_op *op)
+{
+    struct fd_file *f = fd_find(d, op->segment);
+    if (f == NULL)
+        return ZC_ENOENT;
+    d->reads++;
+    if (d->fail_reads && op->offset + op->len > d->fail_from && op->offset < d->fail_to)
+        return ZC_EIO;
+    if (op->uncached)
+        for (size_t s = 0; s < f->cap / FD_SECTOR; s++)
+            if (!f->dirty[s])
+                memcpy(f->cache + s * FD_SECTOR, f->stable + s * FD_SECTOR, FD_SECTOR);
+    if (op->offset >= f->size)
+        return 0;
+    size_t n = f->size - op->offset < op->len ? f->size - op->offset : op->len;
+    memcpy(op->data, f->cache + op->offset, n);
+    return (int64_t)n;
+}
+
+static inline int64_t fd_create(struct fd *d, const struct zc_disk_op *op, int fault)
+{
+    if (fault != 0 || d->fail_creates)
+        return fault != 0 ? fault : d->fail_err;
+    if (fd_find(d, op->segment) != NULL)
+        return ZC_EEXIST;
+    if (d->capacity != 0 && fd_bytes(d) + op->size > d->capacity)
+        return ZC_ENOSPC;
+    d->creates++;
+    fd_add(d, op->segment, op->size);
+    return 0;
+}
+
+/* Carries one request out. */
+static inline int64_t fd_do(struct fd *d, const struct zc_disk_op *op)
+{
+    int fault = 0;
+    d->ops++;
+    if (d->ops == d->fail_at || (d->fail_rate > 0 && (int)(fd_rand(d) % 1000) < d->fail_rate))
+        fault = d->fail_err != 0 ? d->fail_err : ZC_EIO;
+    switch (op->kind) {
+    case ZC_DISK_CREATE:
+        return fd_create(d, op, fault);
+    case ZC_DISK_WRITE:
+        return fd_write(d, op, fault);
+    case ZC_DISK_READ:
+        return fault != 0 ? fault : fd_read(d, op);
+    case ZC_DISK_REMOVE: {
+        struct fd_file *f = fd_find(d, op->segment);
+        if (fault != 0 || d->fail_removes)
+            return fault != 0 ? fault : ZC_EIO;
+        if (f == NULL)
+            return ZC_ENOENT;
+        d->removes++;
+        d->asides += op->aside;
+        fd_drop(d, f);
+        return 0;
+    }
+    }
+    return ZC_EINVAL;
+}
+
+/* Power loss: of each sector that was not synced the old, the new or half of both is found. */
+static inline void fd_crash(struct fd *d)
+{
+    for (int i = 0; i < d->count; i++) {
+        struct fd_file *f = &d->files[i];
+        if (!f->durable && fd_rand(d) % 2 == 0) {
+            fd_drop(d, f);
+            i--;
+            continue;
+        }
+        f->durable = true;
+        for (size_t s = 0; s < f->cap / FD_SECTOR; s++) {
+            uint8_t *old = f->stable + s * FD_SECTOR, *now = f->cache + s * FD_SECTOR;
+            uint64_t pick = f->dirty[s] ? fd_rand(d) % 4 : 0;
+            f->dirty[s] = 0;
+            if (pick == 1)
+                memcpy(old, now, FD_SECTOR);
+            if (pick == 2)
+                memcpy(old, now, fd_rand(d) % FD_SECTOR);
+            if (pick == 3) {
+                size_t from = fd_rand(d) % FD_SECTOR;
+                memcpy(old + from, now + from, FD_SECTOR - from);
+            }
+            memcpy(now, old, FD_SECTOR);
+        }
+    }
+    d->queued = 0;
+}
+
+static inline void fd_list(struct fd *d, uint32_t *ret_numbers)
+{
+    for (int i = 0; i < d->count; i++)
+        ret_numbers[i] = d->files[i].number;
+}
+
+#endif
