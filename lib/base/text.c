@@ -92,7 +92,7 @@ static bool base64_take(struct base64_group *g, uint8_t c)
         return true;
     if (c == '=') {
         g->pads++;
-        return g->digits >= 2 && g->digits + g->pads <= 4;
+        return g->digits >= 2;
     }
     if (base64_values[c] == 0 || g->pads > 0)
         return false;

@@ -182,6 +182,30 @@ TEST(json_strings)
     CHECK(string_is("\"\xc3\\n\xa9\"", NULL, 0)); /* halves of a character that an escape parts */
 }
 
+/* Every byte at every place of a word, with more words before and after it. */
+TEST(json_every_byte_in_a_string)
+{
+    for (size_t at = 1; at < 25; at++) {
+        for (unsigned c = 0; c < 256; c++) {
+            char text[40];
+            memset(text, 'x', sizeof(text));
+            text[0] = text[30] = '"';
+            text[at] = (char)c;
+            struct zc_json j;
+            zc_json_init(&j, (uint8_t *)text, sizeof(text));
+            struct zc_json_value v = zc_json_value(&j, 0);
+            if (c == '"') {
+                CHECK(v.type == ZC_JSON_STRING && v.text.len == at - 1 && j.pos == at + 1);
+            } else if (c < 0x20 || c == '\\') { /* "\x" is no escape either */
+                CHECK(v.type == ZC_JSON_BAD);
+            } else {
+                CHECK(v.type == ZC_JSON_STRING && v.text.len == 29 && j.pos == 31);
+                CHECK_INT(v.utf8_bad, c >= 0x80);
+            }
+        }
+    }
+}
+
 TEST(json_composites_come_raw)
 {
     char text[] = " {\"a\" : [\"\\n\", {\"b\":\"\\u0041\"}]} , ";
