@@ -185,7 +185,7 @@ TEST(json_strings)
 /* Every byte at every place of a word, with more words before and after it. */
 TEST(json_every_byte_in_a_string)
 {
-    for (size_t at = 1; at < 25; at++) {
+    for (size_t at = 1; at < 30; at++) {
         for (unsigned c = 0; c < 256; c++) {
             char text[40];
             memset(text, 'x', sizeof(text));
