@@ -125,6 +125,7 @@ $(B)/zmqcat: $(call obj,$(CLI_SRC)) $(CLIENT)
 	$(LINK) $(LIBS_CORE)
 $(B)/unit/%: $(B)/tests/unit/%.o $(HOST) $(CLIENT) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
+$(B)/tests/unit/test_launchd.o: CFLAGS_DEPS += -Itests/services/shim
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/main.o $(CORE)
 	$(LINK) $(LIBS_CORE)
 $(B)/libfuzzer/%: $(B)/tests/fuzz/%.o $(CORE)

@@ -54,7 +54,7 @@ static const char HELP[] =
     "\n"
     "  --name NAME            this hub's name in its status line\n"
     "  --quiet                print warnings and errors only\n"
-    "  --log-level LEVEL      error, warning, notice, info, debug (info)\n"
+    "  --log-level LEVEL      err, warning, notice, info, debug (info)\n"
     "  --trace                print one line for each frame, never a payload\n"
     "  --help, --version\n"
     "\n"
@@ -193,7 +193,7 @@ static int take_log_level(struct parse *p, const char *value)
 {
     int level = zc_logsink_level(value);
     if (level < 0)
-        return bad_value(p, "log-level", value, "want error, warning, notice, info or debug");
+        return bad_value(p, "log-level", value, "want err, warning, notice, info or debug");
     p->o->log_level = level;
     return ZC_HUB_OPTIONS_RUN;
 }

@@ -97,9 +97,9 @@ void zc_logsink_raw(struct zc_logsink *log, int level, const char *text)
 
 int zc_logsink_level(const char *name)
 {
-    static const char *const names[] = {"error", "warning", "notice", "info", "debug"};
+    static const char *const names[] = {"err", "warning", "notice", "info", "debug"};
     for (size_t i = 0; i < ZC_ARRAY_LEN(names); i++)
         if (strcmp(name, names[i]) == 0)
             return ZC_LOGSINK_ERR + (int)i;
-    return -1;
+    return strcmp(name, "error") == 0 ? ZC_LOGSINK_ERR : -1;
 }

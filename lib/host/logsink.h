@@ -40,7 +40,7 @@ __attribute__((format(printf, 3, 4))) void zc_logsink_line(struct zc_logsink *lo
 void zc_logsink_limited(struct zc_logsink *log, struct zc_mono now, int level, const char *text);
 /* The text as it is, without "zmqcat: ". */
 void zc_logsink_raw(struct zc_logsink *log, int level, const char *text);
-/* The level of a name (error, warning, notice, info, debug), or -1. */
+/* The level of a name (err or error, warning, notice, info, debug), or -1. */
 int zc_logsink_level(const char *name);
 
 #endif

@@ -1,0 +1,345 @@
+"""Runs inside the container of test_systemd.py, as root under a real systemd.
+
+Each check is a function; what it raises goes to RESULT/checks.json. The order matters: later checks
+use what earlier ones left. Python's own library and tests/harness.py only.
+"""
+import json, os, pwd, re, signal, socket, stat, subprocess, sys, threading, time, traceback
+
+PAYLOAD, RESULT = sys.argv[1], sys.argv[2]
+sys.path.insert(0, PAYLOAD)
+from harness import Closed, Conn, wait_for
+
+BUS, CONTROL = "/run/zmqcat/zmqcat.sock", "/run/zmqcat/control.sock"
+UNITS = ("zmqcat-hub.socket", "zmqcat-hub-control.socket")
+HUB = "zmqcat-hub.service"
+DROP_IN = "/etc/systemd/system/zmqcat-hub.service.d/test.conf"
+
+
+def systemctl(*args, check=True):
+    return subprocess.run(["systemctl"] + list(args), check=check, capture_output=True, text=True).stdout
+
+
+def show(name, unit=HUB):
+    return systemctl("show", "-P", name, unit).strip()
+
+
+def equal(got, want):
+    assert got == want, "got %r, want %r" % (got, want)
+
+
+def as_user(name, what):
+    """Runs what() in a child with only that user's rights; True when it returned something true."""
+    pid = os.fork()
+    if pid == 0:
+        code = 2
+        try:
+            user = pwd.getpwnam(name)
+            os.initgroups(name, user.pw_gid)
+            os.setgid(user.pw_gid)
+            os.setuid(user.pw_uid)
+            code = 0 if what() else 1
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def refused(path):
+    try:
+        Conn(path).close()
+        return False
+    except PermissionError:
+        return True
+
+
+def put(name, text):
+    c = Conn(BUS)
+    try:
+        return c.put(name, text)["op"] == "ok"
+    finally:
+        c.close()
+
+
+def take(name):
+    c = Conn(BUS)
+    try:
+        return c.call(v=1, op="take", id="t", name=name)
+    finally:
+        c.close()
+
+
+def depth(name):
+    c = Conn(BUS)
+    try:
+        return c.call(v=1, op="stat", id="s", name=name)["result"]["depth"]
+    finally:
+        c.close()
+
+
+def socket_inodes():
+    return [os.lstat(p).st_ino for p in (BUS, CONTROL)]
+
+
+def drop_in(text):
+    os.makedirs(os.path.dirname(DROP_IN), exist_ok=True)
+    with open(DROP_IN, "w") as f:
+        f.write(text)
+    systemctl("daemon-reload")
+
+
+def check_sockets_before_the_hub():
+    """The manager listens; mode, group and directory let members in and nobody else."""
+    systemctl("start", *UNITS)
+    bus, control, folder = os.lstat(BUS), os.lstat(CONTROL), os.lstat("/run/zmqcat")
+    group = pwd.getpwnam("zmqcat").pw_gid
+    equal((stat.S_IMODE(bus.st_mode), bus.st_uid, bus.st_gid), (0o660, 0, group))
+    equal((stat.S_IMODE(control.st_mode), control.st_uid), (0o600, 0))
+    equal((stat.S_IMODE(folder.st_mode), folder.st_uid), (0o755, 0))
+    equal(show("ActiveState"), "inactive")
+
+
+def check_first_client_starts_the_hub():
+    assert as_user("member", lambda: put("jobs", "first"))
+    equal(show("ActiveState"), "active")
+    equal(show("SubState"), "running")
+    equal(show("Type"), "notify")
+
+
+def check_status_text():
+    wait_for(lambda: re.fullmatch(r"\d+ sessions, 1 queued, 0 leased, storage ok", show("StatusText")))
+
+
+def check_member_takes_and_identity_is_the_uid():
+    def work():
+        msg = take("jobs")
+        return msg["text"] == "first" and msg["by"] == "uid:%d" % pwd.getpwnam("member").pw_uid
+    assert as_user("member", work)
+
+
+def check_stranger_is_refused():
+    assert as_user("stranger", lambda: refused(BUS))
+    assert as_user("stranger", lambda: refused(CONTROL))
+
+
+def check_member_may_not_administer():
+    assert as_user("member", lambda: refused(CONTROL))
+
+
+def check_control_socket():
+    c = Conn(CONTROL)
+    got = c.call(v=1, op="status", id="1")["result"]
+    c.close()
+    equal(got["storage"]["state"], "ok")
+    equal(got["storage"]["path"], "/var/lib/zmqcat/mailbox")
+    equal(got["tunnel"], None)
+
+
+def check_command():
+    """The command finds the socket of the unit by itself."""
+    program = os.path.join(PAYLOAD, "bin", "zmqcat")
+
+    def run(*args):
+        return subprocess.run([program] + list(args), capture_output=True, timeout=20,
+                              stdin=subprocess.DEVNULL)
+
+    def work():
+        equal(run("put", "cli", "hello", "there").returncode, 0)
+        got = run("take", "cli")
+        equal((got.returncode, got.stdout), (0, b"hello there\n"))
+        return True
+    assert as_user("member", work)
+    assert as_user("stranger", lambda: run("ping").returncode == 1)
+    equal(run("status").returncode, 0)
+
+
+def check_rights_of_the_process():
+    pid = show("MainPID")
+    with open("/proc/%s/status" % pid) as f:
+        status = dict(l.rstrip("\n").split(":\t", 1) for l in f if ":\t" in l)
+    uid = str(pwd.getpwnam("zmqcat").pw_uid)
+    equal(set(status["Uid"].split()), {uid})
+    for name in ("CapEff", "CapPrm", "CapBnd", "CapAmb"):
+        equal(int(status[name], 16), 0)
+    equal((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
+    with open("/proc/%s/limits" % pid) as f:
+        limits = f.read()
+    assert re.search(r"Max core file size +0 +0 ", limits)
+    assert re.search(r"Max open files +65536 +65536 ", limits)
+
+
+def check_state_directory():
+    for path in ("/var/lib/zmqcat", "/var/lib/zmqcat/mailbox"):
+        st = os.lstat(path)
+        equal((stat.S_IMODE(st.st_mode), st.st_uid), (0o700, pwd.getpwnam("zmqcat").pw_uid))
+
+
+def check_watchdog():
+    equal(show("WatchdogUSec"), "30s")
+    drop_in("[Service]\nWatchdogSec=500ms\n")
+    systemctl("restart", HUB)
+    pid = show("MainPID")
+    time.sleep(1.6)
+    equal(show("MainPID"), pid)
+    equal(show("NRestarts"), "0")
+    # A hub that hangs is killed and comes back.
+    os.kill(int(pid), 19)
+    wait_for(lambda: show("MainPID") not in (pid, "0") and show("ActiveState") == "active", 15)
+    assert put("after-hang", "x")
+    os.unlink(DROP_IN)
+    systemctl("daemon-reload")
+    systemctl("restart", HUB)
+
+
+def check_journal():
+    out = subprocess.run(["journalctl", "-u", HUB, "-o", "json"], capture_output=True, text=True).stdout
+    lines = [json.loads(l) for l in out.splitlines()]
+    bus = [l for l in lines if l["MESSAGE"] == "local bus at unix://" + BUS]
+    assert bus, [l["MESSAGE"] for l in lines]
+    equal({l["PRIORITY"] for l in bus}, {"6"})
+    assert not [l for l in lines if l["MESSAGE"].startswith("<")]
+
+
+def check_stop_is_clean_and_quick():
+    before = socket_inodes()
+    waiting = Conn(BUS)
+    waiting.send(v=1, op="take", id="w", name="nothing")
+    holder = Conn(BUS)
+    equal(holder.put("leased", "mine")["op"], "ok")
+    equal(holder.call(v=1, op="reserve", id="r", name="leased")["op"], "msg")
+    start = time.monotonic()
+    systemctl("stop", HUB)
+    took = time.monotonic() - start
+    assert took < 5, took
+    equal((show("Result"), show("ExecMainStatus")), ("success", "0"))
+    equal(waiting.recv()["error"], "mailbox: closed")
+    assert holder.closed()
+    equal(socket_inodes(), before)
+    # The next client starts it again, and what was leased is back.
+    equal(take("leased")["text"], "mine")
+    equal(socket_inodes(), before)
+    waiting.close()
+    holder.close()
+
+
+def check_message_survives():
+    assert put("kept", "one")
+    systemctl("restart", HUB)
+    assert put("kept", "two")
+    os.kill(int(show("MainPID")), 9)
+    equal(take("kept")["text"], "one")
+    systemctl("restart", HUB)
+    equal(take("kept")["text"], "two")
+
+
+def check_restart_while_clients_queue():
+    """Nobody is refused, and no acknowledged put is lost."""
+    over = threading.Event()
+    acked, refusals = [], []
+
+    def client(k):
+        n = 0
+        while not over.is_set():
+            n += 1
+            try:
+                c = Conn(BUS, timeout=30)
+            except OSError as e:
+                refusals.append(e)
+                continue
+            try:
+                if c.put("queue", "%d-%d" % (k, n))["op"] == "ok":
+                    acked.append("%d-%d" % (k, n))
+            except (Closed, OSError):
+                pass  # cut by the restart, and not acknowledged
+            finally:
+                c.close()
+            time.sleep(0.01)
+
+    threads = [threading.Thread(target=client, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for _ in range(4):
+        time.sleep(0.3)
+        systemctl("restart", HUB)
+    time.sleep(0.3)
+    over.set()
+    for t in threads:
+        t.join()
+    equal(refusals, [])
+    assert len(acked) > 20, acked
+    there = [take("queue")["text"] for _ in range(depth("queue"))]
+    equal([a for a in acked if a not in there], [])
+
+
+def check_stop_and_start_several_times():
+    before = socket_inodes()
+    for i in range(3):
+        systemctl("stop", HUB)
+        equal(show("ActiveState"), "inactive")
+        systemctl("start", HUB)
+        assert put("again", str(i))
+    equal([take("again")["text"] for _ in range(3)], ["0", "1", "2"])
+    equal(socket_inodes(), before)
+
+
+def check_crash_comes_back():
+    pid = show("MainPID")
+    os.kill(int(pid), 9)
+    assert put("crash", "x")
+    wait_for(lambda: show("ActiveState") == "active")
+    assert show("MainPID") != pid
+    equal(take("crash")["text"], "x")
+
+
+def check_unusable_configuration_does_not_storm():
+    assert put("patient", "x")
+    drop_in("[Service]\nExecStart=\nExecStart=%s --local --mailbox /var/lib/zmqcat/mailbox --segment 1\n"
+            % os.path.join(PAYLOAD, "bin", "zmqcat-hub"))
+    systemctl("restart", HUB, check=False)
+    wait_for(lambda: show("ActiveState") == "failed")
+    equal((show("ExecMainStatus"), show("NRestarts")), ("78", "0"))
+    started = show("ExecMainStartTimestampMonotonic")
+    time.sleep(2.5)
+    equal(show("ExecMainStartTimestampMonotonic"), started)
+    # Clients that knock start it a few times, then the socket gives up instead of going on for ever.
+    knocking = socket.socket(socket.AF_UNIX)
+    knocking.connect(BUS)
+    wait_for(lambda: show("ActiveState", UNITS[0]) == "failed", 15)
+    equal(show("Result", UNITS[0]), "trigger-limit-hit")
+    starts = subprocess.run(["journalctl", "-u", HUB, "-g", "segment"], capture_output=True, text=True)
+    assert 1 <= starts.stdout.count("--segment \"1\"") <= 10, starts.stdout
+    knocking.close()
+    os.unlink(DROP_IN)
+    systemctl("daemon-reload")
+    systemctl("reset-failed")
+    systemctl("start", *UNITS)
+    equal(take("patient")["text"], "x")
+
+
+def check_sockets_stop():
+    systemctl("stop", HUB, *UNITS)
+    equal(os.listdir("/run/zmqcat"), [])
+
+
+def main():
+    results = {}
+    checks = [(n[6:], f) for n, f in globals().items() if n.startswith("check_")]
+    if not os.path.exists(os.path.join(PAYLOAD, "bin", "zmqcat")):
+        checks = [c for c in checks if c[0] != "command"]
+    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError("the check hangs")))
+    for name, check in checks:
+        signal.alarm(30)
+        try:
+            check()
+            results[name] = "ok"
+        except BaseException:
+            results[name] = traceback.format_exc()
+        signal.alarm(0)
+        with open(RESULT + "/checks.json", "w") as f:
+            json.dump(results, f)
+    if set(results.values()) != {"ok"}:
+        with open(RESULT + "/journal", "w") as f:
+            subprocess.run(["journalctl", "-b", "--no-pager"], stdout=f)
+
+
+main()
