@@ -1,14 +1,14 @@
 # serial
-"""Every command that README.md and the EXAMPLES of the man pages show is run here as it stands, and
-what README.md shows as its output is compared.
+"""Every command that README.md and the EXAMPLES of the man pages show is run here as it stands,
+and what README.md shows as its output is compared.
 
 README.md: fenced blocks marked `sh` hold command lines after `$ ` and their output; blocks marked
-`sh terminal` hold one program that goes on running, as in a terminal of its own, and its output until
-the end; a block of C that begins with the comment `name.c` is saved under that name. `...` in an
-output stands for any text within its line.
+`sh terminal` hold one program that goes on running, as in a terminal of its own, and its output
+until the end; a block of C that begins with the comment `name.c` is saved under that name. `...`
+in an output stands for any text within its line, a line of only `...` for any number of lines.
 
-The commands use the default sockets, so all runs in a mount namespace with an empty /tmp, where that
-is possible, and otherwise only while those sockets do not exist.
+The commands use the default sockets, so all runs in a mount namespace with an empty /tmp, where
+that is possible, and otherwise only while those sockets do not exist.
 """
 import glob, os, re, shutil, signal, subprocess, sys, unittest
 
@@ -40,7 +40,8 @@ def enter_namespace():
         return
     for flags in (["-m"], ["-rm"]):
         enter = ["unshare", *flags, "--propagation", "private", "sh", "-c"]
-        if subprocess.run(enter + ["mount -t tmpfs none /mnt"], capture_output=True).returncode == 0:
+        tried = subprocess.run(enter + ["mount -t tmpfs none /mnt"], capture_output=True)
+        if tried.returncode == 0:
             os.environ[INSIDE] = "1"
             os.execvp("unshare", enter + [ENTER, "sh", ROOT, BUILD, sys.executable])
 
@@ -128,7 +129,8 @@ def commands(lines):
 
 
 def same(wanted, got):
-    pattern = "\n".join(".*".join(map(re.escape, line.split("..."))) for line in wanted)
+    pattern = "\n".join("[\\s\\S]*" if line == "..." else
+                        ".*".join(map(re.escape, line.split("..."))) for line in wanted)
     return re.fullmatch(pattern, got.rstrip("\n")) is not None
 
 
@@ -151,6 +153,9 @@ class Commands(unittest.TestCase):
         self.place = Place()
 
     def finish(self):
+        for _, _, out, wanted in self.place.terminals:
+            if wanted:
+                wait_for(lambda: same(wanted[:1], open(out.name).read().split("\n")[0]))
         for command, status, output, wanted in self.place.close_terminals():
             self.assertEqual(status, 0, "%s: %s" % (command, output))
             if wanted is not None:

@@ -34,8 +34,8 @@ LIBRARY_HEADERS = (
 # Everything that the core may ask of the C library. No clock, file, socket, output or environment.
 CORE_SYMBOLS = {
     "malloc", "calloc", "realloc", "free", "memcpy", "memmove", "memset", "memcmp", "memchr",
-    "memrchr", "memmem", "strlen", "strcmp", "strncmp", "strchr", "qsort", "snprintf", "vsnprintf", "bcmp",
-    "__memcpy_chk", "__memmove_chk", "__memset_chk", "__snprintf_chk", "__vsnprintf_chk",
+    "memrchr", "memmem", "strlen", "strcmp", "strncmp", "strchr", "qsort", "snprintf", "vsnprintf",
+    "bcmp", "__memcpy_chk", "__memmove_chk", "__memset_chk", "__snprintf_chk", "__vsnprintf_chk",
     "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_",
 }
 FUNCTION_LINES_MAX = 70
@@ -231,7 +231,7 @@ class Text(unittest.TestCase):
         wrong = []
         for path in C_FILES + PY_FILES:
             lines = read(path).count("\n")
-            if lines > (FILE_LINES_MAX if path in C_FILES else TEST_FILE_LINES_MAX):
+            if lines > (TEST_FILE_LINES_MAX if path.startswith("tests/") else FILE_LINES_MAX):
                 wrong.append("%s: %d lines" % (path, lines))
         self.assertEqual(wrong, [])
 
