@@ -15,8 +15,12 @@ HUB = "zmqcat-hub.service"
 DROP_IN = "/etc/systemd/system/zmqcat-hub.service.d/test.conf"
 
 
+def run(argv, **more):
+    return subprocess.run(argv, capture_output=True, text=True, **more)
+
+
 def systemctl(*args, check=True):
-    return subprocess.run(["systemctl"] + list(args), check=check, capture_output=True, text=True).stdout
+    return run(["systemctl"] + list(args), check=check).stdout
 
 
 def show(name, unit=HUB):
@@ -107,7 +111,8 @@ def check_first_client_starts_the_hub():
 
 
 def check_status_text():
-    wait_for(lambda: re.fullmatch(r"\d+ sessions, 1 queued, 0 leased, storage ok", show("StatusText")))
+    want = re.compile(r"\d+ sessions, 1 queued, 0 leased, storage ok")
+    wait_for(lambda: want.fullmatch(show("StatusText")))
 
 
 def check_member_takes_and_identity_is_the_uid():
@@ -139,18 +144,18 @@ def check_command():
     """The command finds the socket of the unit by itself."""
     program = os.path.join(PAYLOAD, "bin", "zmqcat")
 
-    def run(*args):
+    def command(*args):
         return subprocess.run([program] + list(args), capture_output=True, timeout=20,
                               stdin=subprocess.DEVNULL)
 
     def work():
-        equal(run("put", "cli", "hello", "there").returncode, 0)
-        got = run("take", "cli")
+        equal(command("put", "cli", "hello", "there").returncode, 0)
+        got = command("take", "cli")
         equal((got.returncode, got.stdout), (0, b"hello there\n"))
         return True
     assert as_user("member", work)
-    assert as_user("stranger", lambda: run("ping").returncode == 1)
-    equal(run("status").returncode, 0)
+    assert as_user("stranger", lambda: command("ping").returncode == 1)
+    equal(command("status").returncode, 0)
 
 
 def check_rights_of_the_process():
@@ -192,7 +197,7 @@ def check_watchdog():
 
 
 def check_journal():
-    out = subprocess.run(["journalctl", "-u", HUB, "-o", "json"], capture_output=True, text=True).stdout
+    out = run(["journalctl", "-u", HUB, "-o", "json"]).stdout
     lines = [json.loads(l) for l in out.splitlines()]
     bus = [l for l in lines if l["MESSAGE"] == "local bus at unix://" + BUS]
     assert bus, [l["MESSAGE"] for l in lines]
@@ -293,20 +298,20 @@ def check_crash_comes_back():
 
 def check_unusable_configuration_does_not_storm():
     assert put("patient", "x")
-    drop_in("[Service]\nExecStart=\nExecStart=%s --local --mailbox /var/lib/zmqcat/mailbox --segment 1\n"
-            % os.path.join(PAYLOAD, "bin", "zmqcat-hub"))
+    options = "--local --mailbox /var/lib/zmqcat/mailbox --segment 1"
+    drop_in("[Service]\nExecStart=\nExecStart=%s/bin/zmqcat-hub %s\n" % (PAYLOAD, options))
     systemctl("restart", HUB, check=False)
     wait_for(lambda: show("ActiveState") == "failed")
     equal((show("ExecMainStatus"), show("NRestarts")), ("78", "0"))
     started = show("ExecMainStartTimestampMonotonic")
     time.sleep(2.5)
     equal(show("ExecMainStartTimestampMonotonic"), started)
-    # Clients that knock start it a few times, then the socket gives up instead of going on for ever.
+    # Clients that knock start it a few times, then the socket gives up.
     knocking = socket.socket(socket.AF_UNIX)
     knocking.connect(BUS)
     wait_for(lambda: show("ActiveState", UNITS[0]) == "failed", 15)
     equal(show("Result", UNITS[0]), "trigger-limit-hit")
-    starts = subprocess.run(["journalctl", "-u", HUB, "-g", "segment"], capture_output=True, text=True)
+    starts = run(["journalctl", "-u", HUB, "-g", "segment"])
     assert 1 <= starts.stdout.count("--segment \"1\"") <= 10, starts.stdout
     knocking.close()
     os.unlink(DROP_IN)

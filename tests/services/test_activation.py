@@ -47,7 +47,8 @@ class Case(unittest.TestCase):
         return s
 
     def tcp(self, host="127.0.0.1"):
-        s = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        s = socket.create_server((host, 0), family=family)
         self.addCleanup(s.close)
         return s
 
@@ -59,8 +60,8 @@ class Case(unittest.TestCase):
         config = json.dumps({"fds": fds, "env": e, "pid": pid})
         with open(self.log, "ab") as out:
             self.proc = subprocess.Popen(
-                [sys.executable, "-c", LAUNCHER, config, HUB, "--local"] + list(options), cwd=self.dir,
-                pass_fds=fds, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+                [sys.executable, "-c", LAUNCHER, config, HUB, "--local"] + list(options),
+                cwd=self.dir, pass_fds=fds, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         return self.proc
 
     def logged(self):
@@ -85,12 +86,13 @@ class Case(unittest.TestCase):
 class Handed(Case):
     def test_several_of_both_kinds_with_names(self):
         four, six = self.tcp(), self.tcp("::1")
-        self.start([self.unix("a"), four, self.unix("c"), six, self.unix("b")], "bus:x:control:bus:bus")
+        self.start([self.unix("a"), four, self.unix("c"), six, self.unix("b")],
+                   "bus:x:control:bus:bus")
         for where in (self.path("a"), self.path("b"), four.getsockname(), six.getsockname()[:2]):
             self.assertTrue(self.alive(where))
         c = Conn(self.path("c"))
         self.assertEqual(c.call(v=1, op="status", id="1")["op"], "ok")
-        self.assertEqual(c.call(v=1, op="put", id="2", name="q", text="x")["error"], "unknown op put")
+        self.assertEqual(c.put("q", "x")["error"], "unknown op put")
         c.close()
         bus = Conn(self.path("a"))
         self.assertEqual(bus.call(v=1, op="status", id="1")["error"], "unknown op status")
@@ -117,7 +119,8 @@ class Handed(Case):
         self.stop()
 
     def test_listen_and_control_add_to_them(self):
-        self.start([self.unix("a")], "bus", ["--listen", self.path("b"), "--control", self.path("c")])
+        self.start([self.unix("a")], "bus",
+                   ["--listen", self.path("b"), "--control", self.path("c")])
         for name in "ab":
             wait_for(lambda: os.path.exists(self.path(name)))
             self.assertTrue(self.alive(self.path(name)))

@@ -48,7 +48,8 @@ class Case(unittest.TestCase):
         self.path = os.path.join(self.dir, "s")
 
     def hub(self, *options, **more):
-        h = harness.Hub(*options, listen=more.pop("listen", "unix://" + self.path), start=False, **more)
+        listen = more.pop("listen", "unix://" + self.path)
+        h = harness.Hub(*options, listen=listen, start=False, **more)
         h.path = self.path
         self.addCleanup(h.__exit__)
         return h.start()
@@ -130,7 +131,7 @@ class Modes(Case):
         finally:
             os.close(stop_w)
             _, status = os.waitpid(pid, 0)
-        self.assertEqual(os.waitstatus_to_exitcode(status), 1, "2 and 3: got in; 0: never met a socket")
+        self.assertEqual(os.waitstatus_to_exitcode(status), 1, "2, 3: got in; 0: met no socket")
 
     def test_order_of_calls(self):
         """Mode by the umask of the bind, then the group, then listen."""
@@ -138,7 +139,8 @@ class Modes(Case):
         if shutil.which("strace") is None:
             harness.skip("no strace")
         trace = os.path.join(self.dir, "trace")
-        strace = ["strace", "-f", "-o", trace, "-e", "trace=umask,bind,chown,lchown,fchownat,listen"]
+        calls = "trace=umask,bind,chown,lchown,fchownat,listen"
+        strace = ["strace", "-f", "-o", trace, "-e", calls]
         h = self.hub("--socket-group", "1", wrapper=strace + umask("000"))
         with open("/proc/%d/task/%d/children" % (h.proc.pid, h.proc.pid)) as f:
             for child in f.read().split():
@@ -263,8 +265,8 @@ class Replacing(Case):
         shutil.copy(HUB, program)
         os.chmod(os.path.dirname(program), 0o755)
         as_other = ["setpriv", "--reuid", str(OTHER), "--regid", str(OTHER), "--clear-groups"]
-        p = subprocess.run(as_other + [program, "--local", "--listen", self.path], timeout=10 * SLOW,
-                           stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        p = subprocess.run(as_other + [program, "--local", "--listen", self.path],
+                           timeout=10 * SLOW, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.assertEqual(p.returncode, 78, p.stderr)
         self.assertIn(b"uid 0", p.stderr)
         self.assertEqual(os.lstat(self.path).st_ino, before)
@@ -279,8 +281,9 @@ class Replacing(Case):
         for i in range(20):
             if i % 2 == 0:
                 dead_socket(self.path)
-            hubs = [subprocess.Popen([HUB, "--local", "--listen", self.path], stderr=subprocess.PIPE,
-                                     stdin=subprocess.DEVNULL) for _ in range(2)]
+            argv = [HUB, "--local", "--listen", self.path]
+            hubs = [subprocess.Popen(argv, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+                    for _ in range(2)]
             try:
                 def loser():
                     return [p for p in hubs if p.poll() is not None]
@@ -360,7 +363,8 @@ class Addresses(Case):
         return [int(l.rsplit(":", 1)[1]) for l in lines]
 
     def test_several_of_both_kinds(self):
-        h = self.hub("--listen", "127.0.0.1:0", "--listen", "tcp://localhost:0", "--listen", "[::1]:0")
+        h = self.hub("--listen", "127.0.0.1:0", "--listen", "tcp://localhost:0",
+                     "--listen", "[::1]:0")
         ports = self.tcp(h, 4)
         self.assertEqual(len(set(ports)), 3)
         self.assertTrue(alive(self.path))
@@ -426,8 +430,8 @@ class Process(Case):
         self.assertEqual(h.stop(), 0)
 
     def test_unread_stderr_stops_nothing(self):
-        p = subprocess.Popen([HUB, "--local", "--listen", self.path, "--trace"], stderr=subprocess.PIPE,
-                             stdin=subprocess.DEVNULL)
+        p = subprocess.Popen([HUB, "--local", "--listen", self.path, "--trace"],
+                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         try:
             wait_for(lambda: os.path.exists(self.path))
             c = Conn(self.path)
