@@ -411,7 +411,7 @@ void zc_hub_stats(const struct zc_hub *hub, struct zc_hub_stats *ret_stats)
     const struct zc_broker *b = hub->broker;
     const struct zc_counters *c = &b->count;
     struct zc_hub_stats st = {
-        .sessions = b->sessions_count,
+        .sessions = b->bus_sessions,
         .mailboxes = b->mailboxes.len,
         .queued = c->queued,
         .leased = c->leased,

@@ -116,6 +116,12 @@ struct zc_line {
     char text[];
 };
 
+/* A session that a publication goes to. */
+struct zc_match {
+    struct zc_session *session;
+    struct zc_sub *replaying; /* a matching subscription whose replay is not over, or NULL */
+};
+
 struct zc_counters {
     uint64_t puts, takes, leases, acks, redelivered, expired, dropped, dropped_subs, damaged;
     uint64_t queued, leased, delayed, bytes; /* sums over mailboxes */
@@ -146,10 +152,10 @@ struct zc_broker {
     struct zc_requests requests;
 
     struct zc_list sessions, dirty, stalled;
-    uint64_t sessions_count;
+    uint64_t sessions_count, bus_sessions; /* all, and those that are not the administrator's */
     uint64_t waiters_count;
     uint64_t pub_mark;
-    struct zc_session **matches; /* scratch of pub */
+    struct zc_match *matches; /* scratch of pub */
     uint32_t matches_len, matches_cap;
 
     struct zc_entry *entries; /* ring of unsettled journal entries */

@@ -30,6 +30,7 @@ struct zc_session *zc_broker_attach(struct zc_broker *b, struct zc_now now, cons
     s->ping_due = ZC_NEVER;
     zc_list_push(&b->sessions, &s->link);
     b->sessions_count++;
+    b->bus_sessions += !control;
     if (b->limits.heartbeat_ms > 0) {
         s->ping_due = zc_mono_add_ms(now.mono, b->limits.heartbeat_ms);
         if (zc_heap_set(&b->timers, &s->timer, s->ping_due) != 0) {
@@ -37,7 +38,7 @@ struct zc_session *zc_broker_attach(struct zc_broker *b, struct zc_now now, cons
             return NULL;
         }
     }
-    if (!control && b->sessions_count > b->limits.sessions_max) {
+    if (!control && b->bus_sessions > b->limits.sessions_max) {
         zc_reply_err(b, s, zc_slice(NULL, 0), "unavailable",
                      "too many sessions: --sessions-max of the hub is reached, try again later");
         s->state = ZC_SESSION_ENDING;
@@ -70,8 +71,9 @@ void zc_broker_detach(struct zc_broker *b, struct zc_session *s, struct zc_now n
     drop_requests(b, s);
     zc_gift_session_end(b, s);
     zc_heap_remove(&b->timers, &s->timer);
-    zc_session_free(s);
     b->sessions_count--;
+    b->bus_sessions -= !s->control;
+    zc_session_free(s);
     zc_broker_tick(b, now); /* matches what it gave back */
 }
 

@@ -79,13 +79,12 @@ void zc_op_run(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         zc_reply_err(b, s, m->id_bad ? zc_slice(NULL, 0) : m->id, "invalid", m->invalid);
         return;
     }
-    bool admin = s->control;
-    if (admin && zc_op_control(b, s, m))
+    if (s->control) {
+        if (!zc_op_control(b, s, m))
+            unknown(b, s, m);
         return;
+    }
     for (size_t i = 0; i < ZC_ARRAY_LEN(ops); i++) {
-        /* An administrator's session has the heartbeat and a name, nothing else of the bus. */
-        if (admin && ops[i].run != ping && ops[i].run != pong && ops[i].run != hello)
-            continue;
         if (zc_slice_is(m->op, ops[i].name)) {
             ops[i].run(b, s, m);
             return;

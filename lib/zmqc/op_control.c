@@ -24,7 +24,7 @@ static int build_status(struct zc_broker *b, struct zc_buf *j)
         uint64_t value;
     } rows[] = {
         {",\"uptime\":", (uint64_t)((b->now.mono.ns - b->started.ns) / ZC_NS_PER_S)},
-        {",\"sessions\":", b->sessions_count},
+        {",\"sessions\":", b->bus_sessions},
         {",\"mailboxes\":", b->mailboxes.len},
         {",\"queued\":", b->count.queued},
         {",\"leased\":", b->count.leased},
@@ -76,6 +76,6 @@ bool zc_op_control(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     else if (zc_slice_is(m->op, "trace"))
         trace(b, s, m);
     else
-        return false;
+        return zc_slice_is(m->op, "pong"); /* the answer to a heartbeat */
     return true;
 }

@@ -30,13 +30,15 @@ static bool add_match(struct zc_broker *b, struct zc_session *s)
 {
     if (b->matches_len == b->matches_cap) {
         uint32_t cap = b->matches_cap == 0 ? 64 : b->matches_cap * 2;
-        struct zc_session **grown = realloc(b->matches, cap * sizeof(struct zc_session *));
+        struct zc_match *grown = realloc(b->matches, cap * sizeof(*grown));
         if (grown == NULL)
             return false;
         b->matches = grown;
         b->matches_cap = cap;
     }
-    b->matches[b->matches_len++] = s;
+    s->pub_mark = b->pub_mark;
+    s->match_slot = b->matches_len;
+    b->matches[b->matches_len++] = (struct zc_match){s, NULL};
     return true;
 }
 
@@ -49,12 +51,12 @@ static bool match(struct zc_broker *b, struct zc_slice name)
     struct zc_prefix *p;
     while ((p = zc_topics_match(&b->topics, name, &len)) != NULL) {
         for (struct zc_list *l = p->subs.next; l != &p->subs; l = l->next) {
-            struct zc_session *s = ZC_CONTAINER(l, struct zc_sub, in_prefix)->session;
-            if (s->pub_mark == b->pub_mark)
-                continue;
-            s->pub_mark = b->pub_mark;
-            if (!add_match(b, s))
+            struct zc_sub *sub = ZC_CONTAINER(l, struct zc_sub, in_prefix);
+            struct zc_session *s = sub->session;
+            if (s->pub_mark != b->pub_mark && !add_match(b, s))
                 return false;
+            if (zc_topics_replaying(sub))
+                b->matches[s->match_slot].replaying = sub;
         }
     }
     return true;
@@ -112,7 +114,7 @@ void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     }
     ok_subs(b, s, m, b->matches_len);
     for (uint32_t i = 0; i < b->matches_len; i++)
-        zc_reply_publish(b, b->matches[i], frame);
+        zc_reply_publish(b, &b->matches[i], frame);
     zc_block_unref(frame);
 }
 

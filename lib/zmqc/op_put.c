@@ -243,11 +243,9 @@ void zc_op_rep(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     if (id.len > 0) {
         d = zc_gift_by_message(b, s, id, m->name);
     } else if (m->delivery.len > 0) {
-        if ((d = zc_gift_delivery(b, s, m->delivery)) == NULL) {
-            zc_reply_err(b, s, m->id, "no_delivery", "mailbox: delivery not found");
-            return;
-        }
-        id = zc_slice(d->request_id, d->request_id_len);
+        d = zc_gift_delivery(b, s, m->delivery);
+        if (d != NULL)
+            id = zc_slice(d->request_id, d->request_id_len);
     }
     struct zc_request *q = answered(b, s, d, id, m->name);
     if (q != NULL && !send_reply(b, q, s, m)) {

@@ -183,12 +183,19 @@ void zc_reply_storage(struct zc_broker *b, struct zc_session *s, struct zc_slice
         zc_reply_err(b, s, id, "storage", STORAGE_TEXT);
 }
 
-void zc_reply_publish(struct zc_broker *b, struct zc_session *s, struct zc_block *frame)
+void zc_reply_publish(struct zc_broker *b, const struct zc_match *match, struct zc_block *frame)
 {
-    if (s->state != ZC_SESSION_OPEN)
+    struct zc_session *s = match->session;
+    struct zc_sub *sub = match->replaying;
+    if (s->state != ZC_SESSION_OPEN || (sub != NULL && sub->behind))
         return;
     if (s->marks.len + s->held_subs >= b->limits.sub_buffer || zc_reply_over_bound(b, s)) {
-        b->count.dropped_subs++;
+        if (sub != NULL) {
+            sub->behind = true;
+            sub->late = b->topics.version;
+        } else {
+            b->count.dropped_subs++;
+        }
         return;
     }
     if (zc_list_empty(&s->replies)) {

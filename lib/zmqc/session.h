@@ -71,7 +71,8 @@ struct zc_session {
 
     struct zc_list waiters, deliveries, subs, requests;
     uint32_t waiters_count, deliveries_count, subs_count, requests_count;
-    uint64_t pub_mark; /* last publication that was matched, for one copy a session */
+    uint64_t pub_mark;   /* last publication that was matched, for one copy a session */
+    uint32_t match_slot; /* its place among the matches of that publication */
 
     struct zc_mono heard;    /* last inbound frame */
     struct zc_mono ping_due; /* next heartbeat */

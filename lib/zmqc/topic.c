@@ -142,10 +142,9 @@ static uint32_t order_after(const struct zc_topics *t, uint64_t version)
     return low;
 }
 
-struct zc_topic *zc_topics_replay(const struct zc_topics *t, struct zc_sub *sub)
+/* First value in the range of the replay that the prefix matches, or NULL. */
+static struct zc_topic *next_match(const struct zc_topics *t, struct zc_sub *sub)
 {
-    if (sub->replayed >= sub->replay_to)
-        return NULL;
     struct zc_slice prefix = zc_slice(sub->prefix->text, sub->prefix->len);
     for (uint32_t i = order_after(t, sub->replayed); i < t->order_len; i++) {
         struct zc_topic *topic = t->order[i];
@@ -154,15 +153,32 @@ struct zc_topic *zc_topics_replay(const struct zc_topics *t, struct zc_sub *sub)
         if (topic->version > sub->replay_to)
             break;
         struct zc_slice name = zc_slice(topic->name, topic->name_len);
-        if (!zc_slice_starts(name, prefix) ||
-            (prefix.len == 0 && name.len > 0 && name.data[0] == '$')) {
-            sub->replayed = topic->version;
-            continue;
-        }
-        return topic;
+        bool own = prefix.len == 0 && name.len > 0 && name.data[0] == '$';
+        if (zc_slice_starts(name, prefix) && !own)
+            return topic;
+        sub->replayed = topic->version;
     }
     sub->replayed = sub->replay_to;
     return NULL;
+}
+
+struct zc_topic *zc_topics_replay(const struct zc_topics *t, struct zc_sub *sub)
+{
+    struct zc_topic *topic = NULL;
+    while (zc_topics_replaying(sub)) {
+        if (sub->replayed >= sub->replay_to) {
+            if (sub->replayed + 1 < sub->late)
+                sub->replayed = sub->late - 1;
+            sub->replay_to = t->version;
+            if (sub->replayed >= sub->replay_to) {
+                sub->behind = false;
+                break;
+            }
+        }
+        if ((topic = next_match(t, sub)) != NULL)
+            break;
+    }
+    return topic;
 }
 
 static struct zc_prefix *prefix_find(const struct zc_topics *t, struct zc_slice text)
@@ -228,6 +244,7 @@ struct zc_sub *zc_topics_sub(struct zc_topics *t, struct zc_session *s, struct z
         s->subs_count++;
     }
     sub->replayed = 0;
+    sub->behind = false;
     sub->replay_to = t->version;
     return sub;
 }

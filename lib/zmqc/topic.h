@@ -41,6 +41,10 @@ struct zc_sub {
     struct zc_prefix *prefix;
     struct zc_session *session;
     uint64_t replayed, replay_to; /* publication numbers; equal: replay is over */
+    /* What found no room while the replay ran is replayed too, with its last value: everything from
+     * `late` on. */
+    bool behind;
+    uint64_t late;
 };
 
 struct zc_topics {
@@ -67,6 +71,12 @@ void zc_topics_remove(struct zc_topics *t, struct zc_heap *timers, struct zc_top
 struct zc_topic *zc_topics_find(const struct zc_topics *t, struct zc_slice name);
 /* Next value after sub->replayed that the prefix matches, or NULL when the replay is over. */
 struct zc_topic *zc_topics_replay(const struct zc_topics *t, struct zc_sub *sub);
+
+/* The replay has not reached its end. */
+static inline bool zc_topics_replaying(const struct zc_sub *sub)
+{
+    return sub->behind || sub->replayed < sub->replay_to;
+}
 
 /* The session follows prefix from now on; a repeated prefix only starts its replay anew. NULL when
  * memory is refused. */
