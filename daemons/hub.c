@@ -135,7 +135,7 @@ static int open_sockets(struct daemon *d)
 static int open_store(struct daemon *d)
 {
     struct zc_hub_options *o = &d->options;
-    char why[256], escaped[300];
+    char why[ZC_DISK_WHY_MAX], escaped[300];
     if (o->mailbox == NULL)
         return 0;
     int r =
@@ -147,7 +147,8 @@ static int open_store(struct daemon *d)
     }
     zc_text_escape(escaped, sizeof(escaped), zc_slice_str(o->mailbox));
     zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "--mailbox \"%s\": %s", escaped, why);
-    return r == ZC_EBUSY || r == ZC_EMFILE || r == ZC_ENOMEM ? 1 : EXIT_CONFIG;
+    bool unusable = r == ZC_EEXIST || r == ZC_EACCES || r == ZC_ENOENT || r == ZC_EINVAL;
+    return unusable ? EXIT_CONFIG : 1;
 }
 
 static int run(struct daemon *d, int files_max)

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "host/clock.h"
 #include "host/conn.h"
+#include "host/disk.h"
 #include "host/pump.h"
 #include "host/service.h"
 
@@ -253,6 +254,8 @@ int zc_host_init(struct zc_host *h, const struct zc_host_config *config)
     uv_timer_init(&h->loop, &h->watchdog);
     uv_timer_init(&h->loop, &h->linger);
     uv_timer_init(&h->loop, &h->stop);
+    if (config->disk != NULL)
+        zc_disk_start(config->disk, &h->loop);
     int r = start_signals(h);
     if (r < 0)
         return r;
