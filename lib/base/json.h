@@ -44,9 +44,9 @@ struct zc_json {
 };
 
 void zc_json_init(struct zc_json *j, uint8_t *data, size_t len);
-/* Scans any one value (composites are validated, skipped and given raw). depth: how many brackets are
- * open around it, 0 for a whole document, 1 for the members of its object; at most ZC_JSON_DEPTH_MAX
- * may be open at once. On a fault type is ZC_JSON_BAD and j->error says why. */
+/* Scans any one value (composites are validated, skipped and given raw). depth: how many brackets
+ * are open around it, 0 for a whole document, 1 for the members of its object; at most
+ * ZC_JSON_DEPTH_MAX may be open at once. On a fault type is ZC_JSON_BAD and j->error says why. */
 struct zc_json_value zc_json_value(struct zc_json *j, unsigned depth);
 /* Consumes white space and `c`; false, without error, when the next byte is another. */
 bool zc_json_eat(struct zc_json *j, char c);

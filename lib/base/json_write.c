@@ -16,22 +16,32 @@ static size_t json_ascii_len(uint8_t c)
     return c == '\b' || c == '\f' || c == '\n' || c == '\r' || c == '\t' ? 2 : 6;
 }
 
+/* Marks bytes of w that do not go out as they are, and all that are not ASCII. */
+static inline uint64_t json_special(uint64_t w)
+{
+    /* '"' and '&' differ in one bit, '<' and '>' in another. A byte above 127 is marked by itself,
+     * so the comparisons may mark it too. */
+    uint64_t quote = (w | ZC_WORD_ONES * 4) ^ ZC_WORD_ONES * '&';
+    uint64_t angle = (w | ZC_WORD_ONES * 2) ^ ZC_WORD_ONES * '>';
+    uint64_t slash = w ^ ZC_WORD_ONES * '\\';
+    return ((quote - ZC_WORD_ONES) | (angle - ZC_WORD_ONES) | (slash - ZC_WORD_ONES) |
+            (w - ZC_WORD_ONES * 0x20) | w) &
+           ZC_WORD_HIGHS;
+}
+
 /* Length of the run at p that is ASCII and goes out as it is. */
 static size_t json_plain(const uint8_t *p, size_t len)
 {
     size_t n = 0;
     for (; len - n >= 8; n += 8) {
-        uint64_t w = zc_word_load(p + n);
-        /* '"' and '&' differ in one bit, '<' and '>' in another. */
-        uint64_t stop = zc_word_eq(w | ZC_WORD_ONES * 4, '&') |
-                        zc_word_eq(w | ZC_WORD_ONES * 2, '>') | zc_word_eq(w, '\\') |
-                        zc_word_below(w, 0x20) | (w & ZC_WORD_HIGHS);
+        uint64_t stop = json_special(zc_word_load(p + n));
         if (stop != 0)
             return n + zc_word_first(stop);
     }
-    while (n < len && p[n] < 0x80 && json_ascii_len(p[n]) == 1)
-        n++;
-    return n;
+    if (n == len)
+        return n;
+    uint64_t stop = json_special(zc_word_load_short(p + n, len - n));
+    return stop != 0 ? n + zc_word_first(stop) : len;
 }
 
 /* Bytes of the character at p inside a literal; *ret_taken: its own bytes, *ret_code: U+FFFD for an

@@ -24,6 +24,25 @@ static inline uint64_t zc_word_load(const uint8_t *p)
     return w;
 }
 
+/* The len bytes at p, 1 to 7, the first one lowest, and spaces after them. */
+static inline uint64_t zc_word_load_short(const uint8_t *p, size_t len)
+{
+    uint64_t w;
+    if (len >= 4) { /* two loads that overlap */
+        uint32_t low, high;
+        memcpy(&low, p, sizeof(low));
+        memcpy(&high, p + len - sizeof(high), sizeof(high));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        low = __builtin_bswap32(low);
+        high = __builtin_bswap32(high);
+#endif
+        w = low | (uint64_t)high << 8 * (len - sizeof(high));
+    } else {
+        w = p[0] | (uint64_t)p[len / 2] << 8 * (len / 2) | (uint64_t)p[len - 1] << 8 * (len - 1);
+    }
+    return w | ZC_WORD_ONES * ' ' << 8 * len;
+}
+
 /* Marks bytes equal to c. */
 static inline uint64_t zc_word_eq(uint64_t w, uint8_t c)
 {

@@ -55,9 +55,8 @@ struct zc_msg {
     int64_t lease;
     struct zc_slice delivery;
     /* additions, in wire order */
-    struct zc_header headers[ZC_MSG_HEADERS_CAP];
-    uint32_t headers_count;
-    size_t headers_bytes; /* names plus values */
+    uint32_t headers_count; /* of headers, below */
+    size_t headers_bytes;   /* names plus values */
     int64_t attempt;
     int64_t at; /* unix ms */
     struct zc_slice by;
@@ -65,18 +64,21 @@ struct zc_msg {
     int64_t subs;
     struct zc_slice epoch;
     int64_t count;
-    struct zc_slice failed[ZC_MSG_DELIVERIES_MAX];
-    uint32_t failed_count;
+    uint32_t failed_count; /* of failed, below */
     struct zc_slice code;
     struct zc_slice result; /* raw JSON object */
     /* requests only */
     int64_t delay_ms, ttl_ms, wait_ms; /* from seconds, rounded up to ms */
     int64_t expires;                   /* unix ms */
     int64_t max;
-    struct zc_slice deliveries[ZC_MSG_DELIVERIES_MAX];
-    uint32_t deliveries_count;
+    uint32_t deliveries_count; /* of deliveries, below */
     struct zc_slice topic, to, scope, condition /* `if` */, after;
     bool on; /* control socket: trace */
+
+    /* Large, so last: what their counts do not cover is never touched. */
+    struct zc_header headers[ZC_MSG_HEADERS_CAP];
+    struct zc_slice failed[ZC_MSG_DELIVERIES_MAX];
+    struct zc_slice deliveries[ZC_MSG_DELIVERIES_MAX];
 };
 
 /* Payload of a decoded message. */

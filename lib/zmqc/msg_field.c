@@ -134,10 +134,17 @@ static const uint8_t field_first[][26] = {
     [10] = {AT('d') = FIELD_DELIVERIES},
 };
 
+/* Names are short: comparing in line is cheaper than a call of memcmp. */
 static bool field_is(enum field_index i, struct zc_slice key)
 {
-    return zc_msg_field_table[i].len == key.len &&
-           memcmp(zc_msg_field_table[i].name, key.data, key.len) == 0;
+    const struct zc_msg_field *f = &zc_msg_field_table[i];
+    if (key.len != f->len)
+        return false;
+    for (size_t n = 0; n < key.len; n++) {
+        if ((uint8_t)f->name[n] != key.data[n])
+            return false;
+    }
+    return true;
 }
 
 unsigned zc_msg_field_find(struct zc_slice key)
