@@ -1,0 +1,137 @@
+/*
+ * The self-test: worlds that lie, so that every checker is seen to fail. A lie changes what the
+ * model sees of the hub's frames, or what the disk does; each must be found within some seeds.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "model.h"
+
+static const struct {
+    const char *name;
+    uint32_t one_in; /* of the frames it fits */
+} lies[] = {
+    {"fsync", 0},         /* the disk answers syncs and does nothing */
+    {"lose-message", 40}, /* a message leaves and never arrives */
+    {"lose-reply", 100},  /* an ok to a put never arrives */
+    {"twice", 40},        /* a message arrives twice */
+    {"attempt", 10},      /* attempt is always 1 */
+    {"end", 10},          /* the flag of the last of several is turned */
+    {"wrong-full", 100},  /* an ok to a put becomes err full */
+    {"wrong-ok", 5},      /* an err no_delivery becomes ok */
+    {"old-value", 20},    /* a publication comes again later */
+    {"lose-value", 10},   /* a publication never arrives */
+    {"lose-rep", 2},      /* a reply never arrives */
+    {"rep-twice", 2},     /* a reply arrives twice */
+    {"swap", 20},         /* two messages change places */
+    {"late-tick", 0},     /* the hub is not told the time */
+};
+
+size_t liar_count(void)
+{
+    return sizeof lies / sizeof lies[0];
+}
+
+const char *liar_name(size_t i)
+{
+    return lies[i].name;
+}
+
+static bool is(const struct world *w, const char *lie)
+{
+    return strcmp(w->liar, lie) == 0;
+}
+
+static void twice(struct world *w, struct conn *c, const struct zc_msg *m)
+{
+    model_message(w, c, m);
+    if (!w->failed)
+        model_message(w, c, m);
+}
+
+static bool fits(const struct world *w, const struct zc_msg *m)
+{
+    bool msg = zc_slice_is(m->op, "msg");
+    bool box = msg && zc_slice_starts(m->name, zc_slice_str("box"));
+    bool put_ok = zc_slice_is(m->op, "ok") && m->id.len > 0 && m->id.data[0] == 'p';
+    if (is(w, "lose-message") || is(w, "twice") || is(w, "attempt") || is(w, "swap"))
+        return box && (!is(w, "attempt") || m->attempt > 1);
+    if (is(w, "end"))
+        return box && m->delivery.len > 0;
+    if (is(w, "lose-reply") || is(w, "wrong-full"))
+        return put_ok;
+    if (is(w, "wrong-ok"))
+        return zc_slice_is(m->code, "no_delivery") && m->id.len > 0;
+    if (is(w, "old-value") || is(w, "lose-value"))
+        return msg && !box;
+    if (is(w, "lose-rep") || is(w, "rep-twice"))
+        return zc_slice_is(m->op, "rep");
+    return false;
+}
+
+static uint32_t odds(const struct world *w)
+{
+    for (size_t i = 0; i < liar_count(); i++)
+        if (is(w, lies[i].name))
+            return lies[i].one_in;
+    return 0;
+}
+
+/* Keeps a frame back until the next message of the same session came. */
+static void hold_back(struct world *w, struct conn *c, const uint8_t *json, size_t len)
+{
+    w->held_back = malloc(len);
+    ZC_ASSERT(w->held_back != NULL);
+    memcpy(w->held_back, json, len);
+    w->held_back_len = len;
+    w->held_back_conn = c->number;
+}
+
+static void show_held_back(struct world *w, struct conn *c, const struct zc_msg *m)
+{
+    const char *reason;
+    model_message(w, c, m);
+    if (zc_msg_decode(&w->msg, w->held_back, w->held_back_len, &reason) == 0 && !w->failed)
+        model_message(w, c, &w->msg);
+    free(w->held_back);
+    w->held_back = NULL;
+}
+
+static void lie(struct world *w, struct conn *c, struct zc_msg *m, const uint8_t *json, size_t len)
+{
+    w->lies++;
+    world_trace(w, "a lie about the next frame of c%u", c->number);
+    if (is(w, "twice") || is(w, "rep-twice") || is(w, "old-value")) {
+        twice(w, c, m);
+        return;
+    }
+    if (is(w, "swap")) {
+        hold_back(w, c, json, len);
+        return;
+    }
+    if (is(w, "attempt"))
+        m->attempt = 1;
+    else if (is(w, "end"))
+        m->end = !m->end;
+    else if (is(w, "wrong-full")) {
+        m->op = zc_slice_str("err");
+        m->error = m->code = zc_slice_str("full");
+    } else if (is(w, "wrong-ok")) {
+        m->op = zc_slice_str("ok");
+    } else {
+        return; /* it is lost */
+    }
+    model_message(w, c, m);
+}
+
+void liar_frame(struct world *w, struct conn *c, struct zc_msg *m, const uint8_t *json, size_t len)
+{
+    bool fit = fits(w, m);
+    if (fit && w->held_back != NULL && w->held_back_conn == c->number)
+        show_held_back(w, c, m);
+    else if (fit && w->held_back == NULL && rnd_one_in(&w->rnd, odds(w)))
+        lie(w, c, m, json, len);
+    else
+        model_message(w, c, m);
+}

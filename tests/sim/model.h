@@ -1,0 +1,89 @@
+/* The naive model of the bus: what the hub may say, and what it must. */
+#ifndef ZC_TESTS_SIM_MODEL_H
+#define ZC_TESTS_SIM_MODEL_H
+
+#include "world.h"
+
+/* model.c: the two streams of a session */
+void model_submit_until(struct world *w, struct conn *c, uint64_t given);
+void model_frame(struct world *w, struct conn *c, const uint8_t *json, size_t len);
+/* What liar.c calls with the frames it lets through. */
+void model_message(struct world *w, struct conn *c, const struct zc_msg *m);
+void model_after_pump(struct world *w);
+
+/* wants.c */
+struct want *wants_push(struct wants *l, const struct want *want);
+void wants_remove(struct wants *l, struct want *want);
+/* The first with this id; name, when not empty, must be that of its mailbox or topic. */
+struct want *wants_by_id(struct world *w, struct wants *l, struct zc_slice id,
+                         struct zc_slice name);
+/* Likewise, but none that only a message answers. */
+struct want *wants_for_ok(struct world *w, struct wants *l, struct zc_slice id,
+                          struct zc_slice name);
+bool want_waits(const struct want *want); /* take, reserve, ready */
+/* Waiters of c on the box, or takes only; a want with max counts once. */
+uint32_t wants_waiting(const struct conn *c, int box, bool takes_only);
+
+/* ends.c: sessions, crashes and restarts */
+void model_session_over(struct world *w, struct conn *c);
+void model_closed(struct world *w, struct conn *c);
+void model_crash(struct world *w, bool power_loss, bool clean);
+void model_ready(struct world *w);
+
+/* queue.c: puts and what lies in a mailbox */
+void queue_submit(struct world *w, struct conn *c, struct want *want);
+void queue_put_ok(struct world *w, struct conn *c, struct want *want);
+void queue_put_err(struct world *w, struct conn *c, struct want *want, struct zc_slice code);
+/* Must be delivered some time, as far as the model knows. */
+bool queue_required(const struct world *w, const struct message *m);
+/* May be there. */
+bool queue_possible(const struct message *m);
+/* m1 was surely accepted before m2. */
+bool queue_before(const struct message *m1, const struct message *m2);
+/* Drops what is gone from the list of a mailbox. */
+void queue_compact(struct world *w, int box);
+
+/* deliver.c, order.c: messages handed out */
+void deliver_message(struct world *w, struct conn *c, const struct zc_msg *m);
+void order_fifo(struct world *w, const struct conn *c, const struct message *m, bool take);
+void order_waiters(struct world *w, const struct want *served, uint32_t uid);
+/* No disk request is under way: whoever was passed over stays so. */
+void order_passed(struct world *w);
+
+/* lease.c: ack, nack, touch, rep by the worker */
+void lease_submit(struct world *w, struct conn *c, struct want *want);
+void lease_answer(struct world *w, struct conn *c, struct want *want, const struct zc_msg *m);
+/* The holder of the message has surely lost it, or may have. */
+bool lease_may_be_over(struct world *w, const struct delivery *d);
+
+/* answer.c: ok and err */
+void answer_ok(struct world *w, struct conn *c, const struct zc_msg *m);
+void answer_err(struct world *w, struct conn *c, const struct zc_msg *m);
+
+/* topics.c */
+void topics_submit(struct world *w, struct conn *c, struct want *want);
+void topics_ok(struct world *w, struct conn *c, struct want *want, const struct zc_msg *m);
+void topics_message(struct world *w, struct conn *c, const struct zc_msg *m);
+/* All has been delivered that will be: whatever is still expected must have been dropped. */
+void topics_settled(struct world *w, struct conn *c);
+
+/* requests.c */
+void requests_rep(struct world *w, struct conn *c, const struct zc_msg *m);
+void requests_settled(struct world *w);
+
+/* settle.c: the checks when nothing moves */
+void settle_check(struct world *w);
+/* Takes all that is left and looks for what is missing. */
+void settle_drain(struct world *w);
+
+/* run.c */
+void run_seed(struct world *w);
+/* Lets everything come to rest for `ns`. */
+void run_calm(struct world *w, int64_t ns);
+
+/* liar.c: mutations for the self-test */
+size_t liar_count(void);
+const char *liar_name(size_t i);
+void liar_frame(struct world *w, struct conn *c, struct zc_msg *m, const uint8_t *json, size_t len);
+
+#endif
