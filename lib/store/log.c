@@ -37,7 +37,7 @@ struct zc_log *zc_log_new(const struct zc_log_config *config, struct zc_rng *rng
     log->rng = rng;
     log->opening = true;
     log->state = ZC_LOG_OK;
-    log->next.at = log->trim_at = (struct zc_mono){INT64_MIN};
+    log->next.at = log->trim_at = (struct zc_mono){0};
     if (segments_enter(log, config) != 0) {
         zc_log_free(log);
         return NULL;
@@ -135,7 +135,6 @@ bool zc_log_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
         zc_log_next_op(log, now, ret_op) || zc_log_next_trim_op(log, now, ret_op) ||
         zc_log_read_op(log, ret_op))
         return true;
-    settle(log);
     return false;
 }
 
@@ -173,6 +172,9 @@ void zc_log_tick(struct zc_log *log, struct zc_now now)
 
 struct zc_mono zc_log_deadline(const struct zc_log *log)
 {
+    /* An event that came of a request: a tick brings the user here. */
+    if (log->ready_due || log->state_due || log->unusable_due || log->failed_due)
+        return (struct zc_mono){0};
     if (log->state == ZC_LOG_CLOSED)
         return ZC_NEVER;
     return zc_mono_min(zc_log_write_deadline(log),
@@ -207,6 +209,7 @@ bool zc_log_event(struct zc_log *log, struct zc_log_event *ret_event)
     }
     if (log->opening && zc_log_recover_event(log, ret_event))
         return true;
+    settle(log);
     if (log->ready_due) {
         log->ready_due = false;
         return emit(ret_event, ZC_LOG_READY, 0);

@@ -46,8 +46,10 @@ struct zc_log_config {
 };
 
 enum zc_log_event_kind {
-    ZC_LOG_RECORD,   /* while OPENING: one surviving record, in log order. PUT: place and body.
-                        body is valid until the next event call */
+    ZC_LOG_RECORD,   /* while OPENING: the PUT, REMOVE and STATE records that survive, in log order.
+                        PUT: place and body; a second PUT of the same seq replaces the first. Each
+                        place that a REMOVE or a second PUT makes useless wants a zc_log_forget.
+                        body is valid until the next event or op call */
     ZC_LOG_READY,    /* recovery is complete, appends are welcome */
     ZC_LOG_WRITTEN,  /* tickets up to `ticket` are written */
     ZC_LOG_SYNCED,   /* tickets up to `ticket` are durable (all modes: as durable as asked) */
@@ -92,7 +94,8 @@ void zc_log_free(struct zc_log *log);
  * zc_log_read) once it is written, and must stay valid until its ticket is synced or failed.
  * `sync_wanted`: somebody waits for SYNCED; without it the record is written soon and synced with
  * the next one that wants it. Returns the ticket, or a negative zc_err: ZC_ENOSPC when
- * FULL (PUT only; REMOVE and STATE while room for them is left), ZC_EIO when ERROR, ZC_ENOMEM.
+ * FULL (PUT only; REMOVE and STATE while room for them is left), ZC_EIO when ERROR, ZC_ENOMEM,
+ * ZC_EAGAIN while OPENING, ZC_ECLOSED after zc_log_close.
  */
 ZC_MUST_CHECK int64_t zc_log_append(struct zc_log *log, enum zc_record_type type, uint64_t seq,
                                     struct zc_slice body, bool sync_wanted, uint64_t *place);
@@ -112,6 +115,7 @@ bool zc_log_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
 void zc_log_input(struct zc_log *log, struct zc_now now, const struct zc_disk_completion *done);
 void zc_log_tick(struct zc_log *log, struct zc_now now);
 struct zc_mono zc_log_deadline(const struct zc_log *log);
+/* Call until false after input, tick, read and close. */
 bool zc_log_event(struct zc_log *log, struct zc_log_event *ret_event);
 /* Writes and syncs what waits, then state CLOSED (a ZC_LOG_STATE event). No appends after it. */
 void zc_log_close(struct zc_log *log, struct zc_now now);

@@ -36,7 +36,7 @@ static void failed(struct zc_log *log, struct zc_now now, int err)
         zc_log_state_set(log, ZC_LOG_FULL);
         zc_log_write_cut(log);
     }
-    zc_log_recover_next(log, err);
+    zc_log_repair_next(log, err);
 }
 
 void zc_log_next_drop(struct zc_log *log, struct zc_now now)
@@ -126,7 +126,7 @@ void zc_log_next_input(struct zc_log *log, struct zc_now now, const struct zc_di
         n->phase = ZC_NEXT_READY;
         if (log->state == ZC_LOG_FULL && log->mend.phase == ZC_MEND_NONE)
             zc_log_state_set(log, ZC_LOG_OK);
-        zc_log_recover_next(log, 0);
+        zc_log_repair_next(log, 0);
         return;
     case ZC_NEXT_DROPPING:
         /* When it cannot be removed it stays, empty; the next opening removes it. */
@@ -156,7 +156,7 @@ void zc_log_next_take(struct zc_log *log)
     log->dirty = false;
     log->verifying = false;
     n->phase = ZC_NEXT_NONE;
-    n->at = (struct zc_mono){INT64_MIN};
+    n->at = (struct zc_mono){0};
 }
 
 /* The oldest segment when nothing in it is wanted any more, or 0. */

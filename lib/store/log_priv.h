@@ -7,6 +7,7 @@
  *   log_mend.c     after a failed write: moving to a fresh segment, or ERROR
  *   log_read.c     reading one message back
  *   log_recover.c  opening: what the files hold
+ *   log_repair.c   opening: making the files fit to go on
  *   log_scan.c     opening: records out of the bytes of one segment
  *
  * Each keeps at most one request with the disk (log_read.c: many); the id of a request says whose
@@ -241,9 +242,16 @@ void zc_log_recover_input(struct zc_log *log, struct zc_now now,
                           const struct zc_disk_completion *done);
 /* Next surviving record. */
 bool zc_log_recover_event(struct zc_log *log, struct zc_log_event *ret_event);
-/* A next segment is there, or cannot be had: opening ends. */
-void zc_log_recover_next(struct zc_log *log, int err);
 void zc_log_recover_fail(struct zc_log *log, int err, uint32_t segment, const char *why);
+
+/* log_repair.c */
+/* All is read: chooses the current and the next segment and what to remove. */
+void zc_log_repair_start(struct zc_log *log);
+bool zc_log_repair_op(struct zc_log *log, struct zc_disk_op *ret_op);
+void zc_log_repair_input(struct zc_log *log, struct zc_now now,
+                         const struct zc_disk_completion *done);
+/* A next segment is there, or cannot be had: opening ends. */
+void zc_log_repair_next(struct zc_log *log, int err);
 
 /* log_scan.c */
 enum zc_log_scan_step { ZC_SCAN_RECORD, ZC_SCAN_MORE, ZC_SCAN_END };

@@ -50,8 +50,13 @@ int zc_log_read(struct zc_log *log, uint64_t place, size_t body_len, void *cooki
     uint32_t i = pop(q, &q->free);
     q->items[i - 1] = (struct zc_log_read){
         .cookie = cookie, .block = block, .place = place, .body_len = body_len};
-    push(q, &q->wanted, &q->wanted_last, i);
     q->busy++;
+    if (zc_segment_find(&log->segments, (uint32_t)(place >> 32)) == NULL) {
+        q->items[i - 1].err = ZC_ENOENT;
+        push(q, &q->ready, &q->ready_last, i);
+    } else {
+        push(q, &q->wanted, &q->wanted_last, i);
+    }
     return 0;
 }
 

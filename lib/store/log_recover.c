@@ -1,10 +1,7 @@
 /*
- * Opening a log. In order: the heads of all segments (salts, and where SEALs end others); then the
+ * Opening a log. First the heads of all segments (salts, and where SEALs end others); then the
  * records, segment by segment, given out as events in log order while at most one piece of one file
- * is in memory; then repair: files that a crash left half-made are removed, the last segment is
- * synced (what was read may have been in the page cache only, and is about to be relied on), its
- * torn tail is overwritten with zeros so that nothing in it can ever pass for a record behind later
- * ones; last, a next segment.
+ * is in memory; then repair (log_repair.c).
  *
  *   HEADS -> SCAN -> DROP -> SYNC -> ZERO -> NEXT -> DONE
  */
@@ -156,72 +153,6 @@ static void scan_input(struct zc_log *log, const struct zc_disk_completion *done
         r->scan.pos = r->scan.window.len;
 }
 
-/* The segment that takes records from now on: the last that has any, else the first usable one. */
-static uint32_t current_find(const struct zc_log *log)
-{
-    uint32_t first = 0, last = 0;
-    for (uint32_t i = 0; i < log->segments.len; i++) {
-        const struct zc_segment *s = &log->segments.items[i];
-        if (!s->head_ok)
-            continue;
-        first = first == 0 ? s->number : first;
-        last = s->end > ZC_SEGMENT_HEAD ? s->number : last;
-    }
-    return last != 0 ? last : first;
-}
-
-/* What is to become of one segment that is not the current one. */
-static void segment_judge(struct zc_log *log, struct zc_segment *s)
-{
-    if (!s->head_ok) {
-        /* Nothing behind the head: a crash while it was made. */
-        s->damaged = s->dirty > ZC_SEGMENT_HEAD;
-        s->doomed = true;
-        log->counts.damaged += s->damaged;
-        log->counts.damaged_bytes += s->damaged ? s->dirty : 0;
-    } else if (s->number > log->current) {
-        log->counts.torn_bytes += s->dirty - ZC_SEGMENT_HEAD;
-        s->doomed = true;
-    } else {
-        s->sealed = true;
-        if (s->limit == 0 && s->dirty > s->end) {
-            log->counts.damaged++;
-            log->counts.damaged_bytes += s->dirty - s->end;
-            s->damaged = true;
-        }
-    }
-}
-
-/* All is read: chooses the current and the next segment and what to remove. */
-static void decide(struct zc_log *log)
-{
-    log->current = current_find(log);
-    struct zc_segment *spare = NULL;
-    for (uint32_t i = 0; i < log->segments.len; i++) {
-        struct zc_segment *s = &log->segments.items[i];
-        s->dirty = s->dirty < s->end ? s->end : s->dirty;
-        s->dirty = s->head_ok && s->dirty > s->size ? s->size : s->dirty;
-        if (s->number != log->current)
-            segment_judge(log, s);
-        if (s->head_ok && s->number > log->current && s->size >= log->segment_bytes / 2)
-            spare = s;
-    }
-    struct zc_segment *current = zc_log_current(log);
-    if (current != NULL) {
-        log->end = log->safe = current->end;
-        log->counts.torn_bytes += current->dirty - current->end;
-    }
-    if (spare != NULL && current != NULL) {
-        spare->doomed = false;
-        log->next.segment = *spare;
-        log->next.phase = ZC_NEXT_READY;
-        zc_segment_drop(&log->segments, spare->number);
-    }
-    zc_buf_done(&log->recover.scan.window);
-    log->recover.phase = ZC_RECOVER_DROP;
-    log->recover.index = 0;
-}
-
 static void segment_finish(struct zc_log *log)
 {
     struct zc_log_recover *r = &log->recover;
@@ -230,7 +161,7 @@ static void segment_finish(struct zc_log *log)
     if (r->index < log->segments.len)
         scan_start(log);
     else
-        decide(log);
+        zc_log_repair_start(log);
 }
 
 /* Books one record that was found, fills the event. False: it is not for the consumer. */
@@ -302,97 +233,6 @@ static bool head_op(struct zc_log *log, struct zc_disk_op *ret_op)
     return false;
 }
 
-static bool drop_op(struct zc_log *log, struct zc_disk_op *ret_op)
-{
-    struct zc_log_recover *r = &log->recover;
-    while (r->index < log->segments.len && !at_work(log)->doomed)
-        r->index++;
-    if (r->index < log->segments.len) {
-        *ret_op = (struct zc_disk_op){.kind = ZC_DISK_REMOVE,
-                                      .segment = at_work(log)->number,
-                                      .sync_dir = true,
-                                      .aside = at_work(log)->damaged};
-        return true;
-    }
-    r->phase = log->current != 0 ? ZC_RECOVER_SYNC : ZC_RECOVER_NEXT;
-    return false;
-}
-
-/* The segment whose tail is to be overwritten: the current one, then the next one. */
-static struct zc_segment *zero_segment(struct zc_log *log)
-{
-    if (log->recover.index == 0)
-        return zc_log_current(log);
-    return log->recover.index == 1 && log->next.phase == ZC_NEXT_READY ? &log->next.segment : NULL;
-}
-
-static bool zero_op(struct zc_log *log, struct zc_disk_op *ret_op)
-{
-    struct zc_log_recover *r = &log->recover;
-    for (; r->index < 2; r->index++, r->zero_at = 0) {
-        struct zc_segment *s = zero_segment(log);
-        if (s == NULL)
-            continue;
-        if (r->zero_at < s->end)
-            r->zero_at = s->end;
-        if (r->zero_at >= s->dirty)
-            continue;
-        uint64_t left = s->dirty - r->zero_at;
-        r->piece = left < PIECE ? (size_t)left : PIECE;
-        if (zc_buf_reserve(&r->scan.window, PIECE) != 0) {
-            zc_log_recover_fail(log, ZC_ENOMEM, s->number, " cannot be repaired");
-            return false;
-        }
-        memset(r->scan.window.data, 0, r->piece);
-        *ret_op = (struct zc_disk_op){.kind = ZC_DISK_WRITE,
-                                      .segment = s->number,
-                                      .offset = r->zero_at,
-                                      .data = r->scan.window.data,
-                                      .len = r->piece,
-                                      .sync = r->piece == left};
-        return true;
-    }
-    zc_buf_done(&r->scan.window);
-    r->phase = ZC_RECOVER_NEXT;
-    if (log->next.phase == ZC_NEXT_READY)
-        zc_log_recover_next(log, 0);
-    return false;
-}
-
-static void zero_input(struct zc_log *log, struct zc_now now, const struct zc_disk_completion *done)
-{
-    struct zc_log_recover *r = &log->recover;
-    int err = zc_log_result(done, r->piece);
-    if (err == 0) {
-        r->zero_at += r->piece;
-        return;
-    }
-    zc_log_note(log, err, zero_segment(log)->number);
-    if (r->index == 0)
-        zc_log_mend_start(log, now, err);
-    else
-        zc_log_next_drop(log, now);
-    r->index++;
-    r->zero_at = 0;
-}
-
-void zc_log_recover_next(struct zc_log *log, int err)
-{
-    if (log->recover.phase != ZC_RECOVER_NEXT || log->unusable)
-        return;
-    if (err != 0 && log->current == 0) {
-        zc_log_recover_fail(log, err, 0, " cannot be made");
-        return;
-    }
-    if (log->current == 0) {
-        zc_log_next_take(log);
-        return;
-    }
-    log->recover.phase = ZC_RECOVER_DONE;
-    log->opening = false;
-    log->ready_due = true;
-}
-
 bool zc_log_recover_op(struct zc_log *log, struct zc_disk_op *ret_op)
 {
     struct zc_log_recover *r = &log->recover;
@@ -403,15 +243,8 @@ bool zc_log_recover_op(struct zc_log *log, struct zc_disk_op *ret_op)
         found = head_op(log, ret_op);
     if (!found && r->phase == ZC_RECOVER_SCAN)
         found = scan_op(log, ret_op);
-    if (!found && r->phase == ZC_RECOVER_DROP)
-        found = drop_op(log, ret_op);
-    if (!found && r->phase == ZC_RECOVER_SYNC) {
-        *ret_op = (struct zc_disk_op){
-            .kind = ZC_DISK_WRITE, .segment = log->current, .sync = true, .sync_dir = true};
-        found = true;
-    }
-    if (!found && r->phase == ZC_RECOVER_ZERO)
-        found = zero_op(log, ret_op);
+    if (!found)
+        found = zc_log_repair_op(log, ret_op);
     if (!found)
         return false;
     ret_op->id = ZC_LOG_SLOT_RECOVER;
@@ -422,30 +255,11 @@ bool zc_log_recover_op(struct zc_log *log, struct zc_disk_op *ret_op)
 void zc_log_recover_input(struct zc_log *log, struct zc_now now,
                           const struct zc_disk_completion *done)
 {
-    struct zc_log_recover *r = &log->recover;
-    r->busy = false;
-    switch (r->phase) {
-    case ZC_RECOVER_HEADS:
+    log->recover.busy = false;
+    if (log->recover.phase == ZC_RECOVER_HEADS)
         head_input(log, done);
-        return;
-    case ZC_RECOVER_SCAN:
+    else if (log->recover.phase == ZC_RECOVER_SCAN)
         scan_input(log, done);
-        return;
-    case ZC_RECOVER_DROP:
-        /* When it cannot be removed now, the next opening tries again. */
-        zc_segment_drop(&log->segments, at_work(log)->number);
-        return;
-    case ZC_RECOVER_SYNC:
-        if (done->result < 0)
-            zc_log_recover_fail(log, (int)done->result, log->current, " cannot be synced");
-        r->phase = ZC_RECOVER_ZERO;
-        r->index = 0;
-        return;
-    case ZC_RECOVER_ZERO:
-        zero_input(log, now, done);
-        return;
-    case ZC_RECOVER_NEXT:
-    case ZC_RECOVER_DONE:
-        return;
-    }
+    else
+        zc_log_repair_input(log, now, done);
 }

@@ -1,0 +1,319 @@
+/*
+ * Requests on their way: which run on the loop and which on the pool, and the open files. A request
+ * may run on the loop when the log allows it and the disk was fast lately; times are measured
+ * wherever it runs, the first ones on the pool, and one slow answer is enough to leave the loop
+ * alone for a while.
+ *
+ * A few segments stay open; those written to always do, so that the log goes on when the process is
+ * out of file descriptors, and one descriptor is kept in reserve for making the next one.
+ */
+#include "host/disk.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "host/disk_dir.h"
+#include "host/disk_io.h"
+
+#define FILES_MAX 24
+/* Segments written to that stay open: the current and the next one. */
+#define PINNED 2
+#define FAST_NS UINT64_C(500000)
+#define HICCUP_NS UINT64_C(5000000)
+
+struct file {
+    uint32_t number; /* 0: free */
+    int fd;
+    uint32_t refs;
+    bool written;
+    bool gone; /* removed: closed with the last reference */
+    uint64_t used;
+};
+
+struct job {
+    uv_work_t work;
+    struct zc_disk *disk;
+    struct zc_disk_op op;
+    zc_disk_done_fn done;
+    void *arg;
+    struct file *file; /* holds a reference, or NULL */
+    int fd;
+    int64_t result;
+    uint64_t took_ns;
+    bool again; /* tried once more after running out of descriptors */
+    struct job *next;
+};
+
+/* How long things take here; 0 until measured. */
+struct speed {
+    uint64_t sync_ns;
+    uint64_t write_ns;
+};
+
+struct zc_disk {
+    uv_loop_t *loop;
+    struct zc_disk_dir dir;
+    struct file files[FILES_MAX];
+    uint64_t uses;
+    struct speed speed;
+    struct job *spare_jobs;
+    uint32_t busy;
+    int spare_fd;
+};
+
+static void spare_take(struct zc_disk *disk)
+{
+    if (disk->spare_fd < 0)
+        disk->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void file_close(struct file *f)
+{
+    close(f->fd);
+    *f = (struct file){0};
+}
+
+static struct file *file_find(struct zc_disk *disk, uint32_t number)
+{
+    for (size_t i = 0; i < FILES_MAX; i++)
+        if (disk->files[i].number == number && !disk->files[i].gone)
+            return &disk->files[i];
+    return NULL;
+}
+
+/* One of the segments that records go to, or will soon. */
+static bool file_pinned(const struct zc_disk *disk, const struct file *f)
+{
+    int higher = 0;
+    for (size_t i = 0; i < FILES_MAX; i++)
+        higher += disk->files[i].written && disk->files[i].number > f->number;
+    return f->written && higher < PINNED;
+}
+
+/* Closes the idle file that was used longest ago. */
+static struct file *file_evict(struct zc_disk *disk)
+{
+    struct file *oldest = NULL;
+    for (size_t i = 0; i < FILES_MAX; i++) {
+        struct file *f = &disk->files[i];
+        if (f->number != 0 && f->refs == 0 && !file_pinned(disk, f) &&
+            (oldest == NULL || f->used < oldest->used))
+            oldest = f;
+    }
+    if (oldest != NULL)
+        file_close(oldest);
+    return oldest;
+}
+
+/* Keeps a file that a request has opened; closes it when there is no place. */
+static void file_keep(struct zc_disk *disk, const struct zc_disk_op *op, int fd)
+{
+    struct file *f = NULL;
+    if (file_find(disk, op->segment) == NULL) {
+        for (size_t i = 0; i < FILES_MAX && f == NULL; i++)
+            f = disk->files[i].number == 0 ? &disk->files[i] : NULL;
+        f = f != NULL ? f : file_evict(disk);
+    }
+    if (f == NULL) {
+        close(fd);
+        return;
+    }
+    *f = (struct file){.number = op->segment,
+                       .fd = fd,
+                       .written = op->kind == ZC_DISK_CREATE || op->kind == ZC_DISK_WRITE,
+                       .used = ++disk->uses};
+}
+
+static void file_unref(struct file *f)
+{
+    if (--f->refs == 0 && f->gone)
+        file_close(f);
+}
+
+static void file_forget(struct zc_disk *disk, uint32_t number)
+{
+    struct file *f = file_find(disk, number);
+    if (f == NULL)
+        return;
+    f->gone = true;
+    if (f->refs == 0)
+        file_close(f);
+}
+
+static struct job *job_new(struct zc_disk *disk)
+{
+    struct job *j = disk->spare_jobs;
+    if (j != NULL)
+        disk->spare_jobs = j->next;
+    else
+        j = malloc(sizeof(*j));
+    return j;
+}
+
+static void job_run(struct job *j)
+{
+    uint64_t start = uv_hrtime();
+    j->result = zc_disk_io_run(j->disk->dir.fd, &j->op, &j->fd);
+    j->took_ns = uv_hrtime() - start;
+}
+
+/* Takes a sample into a moving average; a hiccup counts in full. */
+static void measure(uint64_t *average_ns, uint64_t took_ns)
+{
+    if (*average_ns == 0 || took_ns > HICCUP_NS)
+        *average_ns = took_ns > *average_ns ? took_ns : (*average_ns * 7 + took_ns) / 8;
+    else
+        *average_ns = (*average_ns * 7 + took_ns) / 8;
+}
+
+/* The request ran: keeps its file, forgets the job, tells the caller. */
+static void job_finish(struct job *j)
+{
+    struct zc_disk *disk = j->disk;
+    struct zc_disk_completion done = {.id = j->op.id, .result = j->result};
+    zc_disk_done_fn fn = j->done;
+    void *arg = j->arg;
+    if (j->op.kind == ZC_DISK_WRITE && j->result >= 0)
+        measure(j->op.sync ? &disk->speed.sync_ns : &disk->speed.write_ns, j->took_ns);
+    if (j->file != NULL)
+        file_unref(j->file);
+    else if (j->fd >= 0)
+        file_keep(disk, &j->op, j->fd);
+    if (j->op.kind == ZC_DISK_REMOVE && j->result >= 0)
+        file_forget(disk, j->op.segment);
+    spare_take(disk);
+    j->next = disk->spare_jobs;
+    disk->spare_jobs = j;
+    disk->busy--;
+    fn(arg, &done);
+}
+
+static void on_work(uv_work_t *work)
+{
+    job_run(ZC_CONTAINER(work, struct job, work));
+}
+
+static void on_worked(uv_work_t *work, int status);
+
+static void job_queue(struct job *j)
+{
+    int r = uv_queue_work(j->disk->loop, &j->work, on_work, on_worked);
+    /* Only wrong arguments make it fail. */
+    ZC_ASSERT(r == 0);
+}
+
+/* Out of descriptors: gives up what is kept in reserve, for one more try. */
+static bool job_again(struct job *j)
+{
+    struct zc_disk *disk = j->disk;
+    if (j->result != ZC_EMFILE || j->again)
+        return false;
+    j->again = true;
+    file_evict(disk);
+    if (disk->spare_fd >= 0)
+        close(disk->spare_fd);
+    disk->spare_fd = -1;
+    return true;
+}
+
+static void on_worked(uv_work_t *work, int status)
+{
+    struct job *j = ZC_CONTAINER(work, struct job, work);
+    if (status == UV_ECANCELED)
+        j->result = ZC_ECLOSED;
+    if (job_again(j))
+        job_queue(j);
+    else
+        job_finish(j);
+}
+
+/* Runs on the loop when that is allowed and quick. */
+static bool try_inline(struct job *j)
+{
+    const struct speed *speed = &j->disk->speed;
+    if (!j->op.inline_ok || j->file == NULL)
+        return false;
+    if (j->op.kind == ZC_DISK_READ) {
+        j->result = zc_disk_io_read_now(j->fd, &j->op);
+        return j->result >= 0;
+    }
+    uint64_t usual_ns = j->op.sync ? speed->sync_ns : speed->write_ns;
+    if (j->op.kind != ZC_DISK_WRITE || j->op.sync_dir || usual_ns == 0 || usual_ns >= FAST_NS)
+        return false;
+    job_run(j);
+    return true;
+}
+
+void zc_disk_submit(struct zc_disk *disk, const struct zc_disk_op *op, zc_disk_done_fn done,
+                    void *arg)
+{
+    struct job *j = job_new(disk);
+    ZC_ASSERT(disk->loop != NULL);
+    if (j == NULL) {
+        done(arg, &(struct zc_disk_completion){.id = op->id, .result = ZC_ENOMEM});
+        return;
+    }
+    *j = (struct job){.disk = disk, .op = *op, .done = done, .arg = arg, .fd = -1};
+    disk->busy++;
+    j->file =
+        op->kind == ZC_DISK_READ || op->kind == ZC_DISK_WRITE ? file_find(disk, op->segment) : NULL;
+    if (j->file != NULL) {
+        j->file->refs++;
+        j->file->used = ++disk->uses;
+        j->file->written = j->file->written || op->kind == ZC_DISK_WRITE;
+        j->fd = j->file->fd;
+    }
+    if (try_inline(j))
+        job_finish(j);
+    else
+        job_queue(j);
+}
+
+int zc_disk_open(const char *path, struct zc_disk **ret_disk, const uint32_t **ret_segments,
+                 uint32_t *ret_count, char ret_why[ZC_DISK_WHY_MAX])
+{
+    struct zc_disk *disk = calloc(1, sizeof(*disk));
+    if (disk == NULL) {
+        snprintf(ret_why, ZC_DISK_WHY_MAX, "cannot be opened: out of memory");
+        return ZC_ENOMEM;
+    }
+    int err = zc_disk_dir_open(path, &disk->dir, ret_why, ZC_DISK_WHY_MAX);
+    if (err != 0) {
+        free(disk);
+        return err;
+    }
+    disk->spare_fd = -1;
+    spare_take(disk);
+    *ret_disk = disk;
+    *ret_segments = disk->dir.segments;
+    *ret_count = disk->dir.count;
+    return 0;
+}
+
+void zc_disk_start(struct zc_disk *disk, uv_loop_t *loop)
+{
+    ZC_ASSERT(disk->loop == NULL);
+    disk->loop = loop;
+}
+
+void zc_disk_close(struct zc_disk *disk)
+{
+    if (disk == NULL || disk->busy > 0)
+        return;
+    for (size_t i = 0; i < FILES_MAX; i++)
+        if (disk->files[i].number != 0)
+            file_close(&disk->files[i]);
+    if (disk->spare_fd >= 0)
+        close(disk->spare_fd);
+    while (disk->spare_jobs != NULL) {
+        struct job *j = disk->spare_jobs;
+        disk->spare_jobs = j->next;
+        free(j);
+    }
+    zc_disk_dir_done(&disk->dir);
+    free(disk);
+}

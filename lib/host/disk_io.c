@@ -1,0 +1,248 @@
+/*
+ * One disk request as system calls. Short transfers are continued; an error in the middle is the
+ * result. fdatasync is never tried again after an error: the kernel reports a lost page once only.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* fallocate, preadv2, renameat2 */
+#endif
+#include "host/disk_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Names tried for a damaged segment, when one number was set aside more than once. */
+#define ASIDE_MAX 100
+
+int zc_disk_io_err(int error)
+{
+    switch (error) {
+    case 0:
+        return 0;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+        return ZC_ENOSPC;
+    case ENOMEM:
+        return ZC_ENOMEM;
+    case EMFILE:
+    case ENFILE:
+        return ZC_EMFILE;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return ZC_EACCES;
+    case ENOENT:
+        return ZC_ENOENT;
+    case EEXIST:
+        return ZC_EEXIST;
+    default:
+        return ZC_EIO;
+    }
+}
+
+static int last_err(void)
+{
+    return zc_disk_io_err(errno);
+}
+
+/* Calls fsync, or what truly reaches the platter. */
+static int sync_fd(int fd, bool all)
+{
+    int r;
+    do {
+#ifdef __APPLE__
+        (void)all;
+        r = fcntl(fd, F_FULLFSYNC);
+        if (r < 0 && (errno == ENOTSUP || errno == EINVAL))
+            r = fsync(fd);
+#else
+        r = all ? fsync(fd) : fdatasync(fd);
+#endif
+    } while (r < 0 && errno == EINTR);
+    return r < 0 ? last_err() : 0;
+}
+
+int zc_disk_io_sync_dir(int dir_fd)
+{
+    int err = sync_fd(dir_fd, true);
+#ifdef __APPLE__
+    return err;
+#else
+    /* Some file systems cannot sync a directory and say so; they have no more to give. */
+    return err != 0 && errno == EINVAL ? 0 : err;
+#endif
+}
+
+static int open_segment(int dir_fd, uint32_t segment, int flags, int *fd)
+{
+    char name[ZC_DISK_NAME_MAX];
+    if (*fd >= 0)
+        return 0;
+    zc_disk_name(segment, name);
+    do
+        *fd = openat(dir_fd, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    while (*fd < 0 && errno == EINTR);
+    return *fd < 0 ? last_err() : 0;
+}
+
+static int write_all(int fd, const uint8_t *data, size_t len, uint64_t offset)
+{
+    while (len > 0) {
+        ssize_t n = pwrite(fd, data, len, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? last_err() : ZC_ENOSPC;
+        data += n;
+        len -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return 0;
+}
+
+static int write_zeros(int fd, uint64_t size)
+{
+    static const uint8_t zeros[65536];
+    int err = 0;
+    for (uint64_t at = 0; err == 0 && at < size; at += sizeof(zeros))
+        err = write_all(fd, zeros, size - at < sizeof(zeros) ? (size_t)(size - at) : sizeof(zeros),
+                        at);
+    return err;
+}
+
+static int preallocate(int fd, uint64_t size)
+{
+#ifdef __linux__
+    int r;
+    do
+        r = fallocate(fd, 0, 0, (off_t)size);
+    while (r < 0 && errno == EINTR);
+    if (r == 0)
+        return 0;
+    if (errno != EOPNOTSUPP && errno != ENOSYS)
+        return last_err();
+#endif
+    return write_zeros(fd, size);
+}
+
+static int64_t do_create(int dir_fd, const struct zc_disk_op *op, int *fd)
+{
+    char name[ZC_DISK_NAME_MAX];
+    int err = open_segment(dir_fd, op->segment, O_RDWR | O_CREAT | O_EXCL, fd);
+    if (err != 0)
+        return err;
+    err = preallocate(*fd, op->size);
+    if (err == 0)
+        err = sync_fd(*fd, true);
+    if (err != 0) {
+        zc_disk_name(op->segment, name);
+        unlinkat(dir_fd, name, 0);
+        close(*fd);
+        *fd = -1;
+    }
+    return err;
+}
+
+static int64_t do_write(int dir_fd, const struct zc_disk_op *op, int *fd)
+{
+    int err = open_segment(dir_fd, op->segment, O_RDWR, fd);
+    if (err == 0)
+        err = write_all(*fd, op->data, op->len, op->offset);
+    if (err == 0 && op->sync)
+        err = sync_fd(*fd, false);
+    if (err == 0 && op->sync_dir)
+        err = zc_disk_io_sync_dir(dir_fd);
+    return err != 0 ? err : (int64_t)op->len;
+}
+
+static int64_t do_read(int dir_fd, const struct zc_disk_op *op, int *fd)
+{
+    size_t got = 0;
+    int err = open_segment(dir_fd, op->segment, O_RDWR, fd);
+    if (err != 0)
+        return err;
+#ifdef POSIX_FADV_DONTNEED
+    if (op->uncached)
+        posix_fadvise(*fd, (off_t)op->offset, (off_t)op->len, POSIX_FADV_DONTNEED);
+#endif
+    while (got < op->len) {
+        ssize_t n = pread(*fd, op->data + got, op->len - got, (off_t)(op->offset + got));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return last_err();
+        if (n == 0)
+            break;
+        got += (size_t)n;
+    }
+    return (int64_t)got;
+}
+
+/* Gives a damaged segment a name that is no segment's, without replacing an older one. */
+static int set_aside(int dir_fd, uint32_t segment)
+{
+    char name[ZC_DISK_NAME_MAX], aside[ZC_DISK_NAME_MAX + 16];
+    zc_disk_name(segment, name);
+    int stem = (int)strcspn(name, ".");
+    for (int i = 0; i < ASIDE_MAX; i++) {
+        if (i == 0)
+            snprintf(aside, sizeof(aside), "%.*s.damaged", stem, name);
+        else
+            snprintf(aside, sizeof(aside), "%.*s.damaged.%d", stem, name, i);
+        if (linkat(dir_fd, name, dir_fd, aside, 0) == 0)
+            return unlinkat(dir_fd, name, 0) == 0 ? 0 : last_err();
+        if (errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK)
+            return renameat(dir_fd, name, dir_fd, aside) == 0 ? 0 : last_err();
+        if (errno != EEXIST)
+            return last_err();
+    }
+    return ZC_EEXIST;
+}
+
+static int64_t do_remove(int dir_fd, const struct zc_disk_op *op)
+{
+    char name[ZC_DISK_NAME_MAX];
+    zc_disk_name(op->segment, name);
+    int err = 0;
+    if (op->aside)
+        err = set_aside(dir_fd, op->segment);
+    else if (unlinkat(dir_fd, name, 0) != 0)
+        err = last_err();
+    if (err == 0 && op->sync_dir)
+        err = zc_disk_io_sync_dir(dir_fd);
+    return err;
+}
+
+int64_t zc_disk_io_run(int dir_fd, const struct zc_disk_op *op, int *fd)
+{
+    switch (op->kind) {
+    case ZC_DISK_CREATE:
+        return do_create(dir_fd, op, fd);
+    case ZC_DISK_WRITE:
+        return do_write(dir_fd, op, fd);
+    case ZC_DISK_READ:
+        return do_read(dir_fd, op, fd);
+    case ZC_DISK_REMOVE:
+        return do_remove(dir_fd, op);
+    }
+    return ZC_EINVAL;
+}
+
+int64_t zc_disk_io_read_now(int fd, const struct zc_disk_op *op)
+{
+#ifdef RWF_NOWAIT
+    struct iovec v = {.iov_base = op->data, .iov_len = op->len};
+    ssize_t n = preadv2(fd, &v, 1, (off_t)op->offset, RWF_NOWAIT);
+    /* Less than asked for may be the end of the file or the end of what is in memory. */
+    if (n >= 0 && (size_t)n == op->len)
+        return n;
+#else
+    (void)fd;
+    (void)op;
+#endif
+    return ZC_EAGAIN;
+}

@@ -1,0 +1,23 @@
+/* One disk request as system calls. Blocks; runs on a thread of the pool or on the loop. */
+#ifndef ZC_HOST_DISK_IO_H
+#define ZC_HOST_DISK_IO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/disk.h"
+
+/* The zc_err of an errno. */
+int zc_disk_io_err(int error);
+/* Makes the entries of the open directory durable. */
+ZC_MUST_CHECK int zc_disk_io_sync_dir(int dir_fd);
+/*
+ * Carries out op in the directory. *fd is the open segment or -1; it is opened when needed and
+ * then belongs to the caller, also after a failure. Returns what zc_disk_completion.result says.
+ */
+int64_t zc_disk_io_run(int dir_fd, const struct zc_disk_op *op, int *fd);
+/* READ of bytes that are in memory already: their count, or ZC_EAGAIN. Never waits for the disk. */
+int64_t zc_disk_io_read_now(int fd, const struct zc_disk_op *op);
+
+#endif
