@@ -95,29 +95,25 @@ static int read_answers(struct hold *h)
     return status >= 0 ? status : settle(h, h->args->ack);
 }
 
+static int lost(const struct hold *h, int rc)
+{
+    int status = zc_say_bus(h->args, h->bus, rc);
+    zc_say_hint("the lease is over: the message goes back to its mailbox");
+    return status;
+}
+
 /* Holds until an answer. Returns the exit status. */
 static int hold(struct hold *h)
 {
     struct pollfd p[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.events = POLLIN}};
     for (;;) {
         int timeout_ms = extend(h);
-        if (h->lost != 0) {
-            int status = zc_say_bus(h->args, h->bus, h->lost);
-            zc_say_hint("the lease is over: the message goes to somebody else");
-            return status;
-        }
+        int rc = h->lost != 0 ? h->lost : zmqcat_poll(h->bus);
+        if (rc != ZMQCAT_OK)
+            return lost(h, rc);
         p[1].fd = zmqcat_fd(h->bus);
-        if (poll(p, 2, timeout_ms) < 0)
-            continue;
-        if (p[1].revents != 0) {
-            int rc = zmqcat_poll(h->bus);
-            if (rc != ZMQCAT_OK) {
-                int status = zc_say_bus(h->args, h->bus, rc);
-                zc_say_hint("the message goes back to its mailbox");
-                return status;
-            }
-        }
-        int status = p[0].revents != 0 ? read_answers(h) : -1;
+        int n = poll(p, 2, timeout_ms);
+        int status = n > 0 && p[0].revents != 0 ? read_answers(h) : -1;
         if (status >= 0)
             return status;
     }

@@ -95,10 +95,10 @@ static void wait_writable(struct zc_out *out)
         p[1].fd = zmqcat_fd(out->bus);
     while (p[0].revents == 0) {
         int timeout_ms = out->tick != NULL ? out->tick(out->data) : -1;
-        if (poll(p, 2, timeout_ms) < 0)
-            p[0].revents = p[1].revents = 0;
-        if (p[1].revents != 0 && zmqcat_poll(out->bus) != ZMQCAT_OK)
+        if (p[1].fd >= 0 && zmqcat_poll(out->bus) != ZMQCAT_OK)
             p[1].fd = -1;
+        if (poll(p, 2, timeout_ms) < 0)
+            p[0].revents = 0;
     }
 }
 

@@ -10,7 +10,7 @@
 #include "client/zmqcat.h"
 #include "zmqc/msg.h"
 
-#define ZC_BUS_WHY_MAX 512
+#define ZC_BUS_WHY_MAX 1024
 #define ZC_BUS_WARNING_MAX 512
 #define ZC_BUS_CODE_MAX 32
 #define ZC_BUS_ID_MAX 40

@@ -15,6 +15,8 @@
 #include "client/kept.h"
 #include "client/wire.h"
 
+#define KEPT 1 /* beside the enum zmqcat_error, of next_frame only */
+
 int zc_call_fail(struct zmqcat *bus, int rc, const char *why)
 {
     snprintf(bus->why, sizeof bus->why, "%s", why);
@@ -103,8 +105,8 @@ static bool is_delivery(const struct zmqcat *bus)
     return bus->subscribed && zc_slice_is(bus->msg.op, "msg") && bus->msg.delivery.len == 0;
 }
 
-/* The next frame that is no heartbeat. With keeping, deliveries of subscriptions are put aside
- * instead of being returned. */
+/* The next frame that is no heartbeat. With keeping, a delivery of a subscription is put aside and
+ * KEPT is returned. */
 static int next_frame(struct zmqcat *bus, bool keeping, int64_t deadline_ms)
 {
     for (;;) {
@@ -117,16 +119,14 @@ static int next_frame(struct zmqcat *bus, bool keeping, int64_t deadline_ms)
         if (keeping && bus->subscribed && (copy = zc_kept_copy(json, len)) == NULL)
             return zc_call_fail(bus, ZMQCAT_FAILED, zc_err_text(ZC_ENOMEM));
         rc = decode(bus, json, len);
-        if (rc == ZMQCAT_OK && zc_slice_is(bus->msg.op, "ping"))
-            rc = pong(bus);
-        else if (rc == ZMQCAT_OK && copy != NULL && is_delivery(bus)) {
+        if (rc == ZMQCAT_OK && copy != NULL && is_delivery(bus)) {
             zc_kept_push(bus, copy);
-            copy = NULL;
-        } else {
-            free(copy);
-            return rc;
+            return KEPT;
         }
         free(copy);
+        if (rc != ZMQCAT_OK || !zc_slice_is(bus->msg.op, "ping"))
+            return rc;
+        rc = pong(bus);
         if (rc != ZMQCAT_OK)
             return rc;
     }
@@ -152,6 +152,8 @@ static int wait_answer(struct zmqcat *bus, enum zc_call_answer want, int64_t dea
 {
     for (;;) {
         int rc = next_frame(bus, true, deadline_ms);
+        if (rc == KEPT)
+            continue;
         if (rc != ZMQCAT_OK)
             return rc;
         if (matches(bus, want))
@@ -255,6 +257,8 @@ int zc_call_poll(struct zmqcat *bus)
     bus->why[0] = bus->code[0] = '\0';
     while (!zc_kept_full(bus)) {
         int rc = next_frame(bus, true, 0);
+        if (rc == KEPT)
+            continue;
         if (rc == ZMQCAT_TIMEOUT)
             return ZMQCAT_OK;
         if (rc != ZMQCAT_OK)

@@ -26,6 +26,7 @@
 #define SERVICE_USER "zmqcat"
 #define CONTROL_SUFFIX ".ctl"
 #define START_HINT "start a hub with `zmqcat serve --local`, or name its socket with --listen"
+#define CONTROL_HINT "start a hub, or name its control socket with --control"
 
 static int refuse(struct zmqcat *bus, int rc, const char *what, const char *why)
 {
@@ -121,7 +122,7 @@ static int try_default(const char *path, char *found, size_t cap)
     return -1;
 }
 
-static int dial_default(struct zmqcat *bus, const char *const paths[2])
+static int dial_default(struct zmqcat *bus, const char *const paths[2], const char *hint)
 {
     char found[ZC_BUS_WARNING_MAX - 16] = "";
     for (int i = 0; i < 2; i++) {
@@ -135,9 +136,9 @@ static int dial_default(struct zmqcat *bus, const char *const paths[2])
         return ZMQCAT_OK;
     }
     if (found[0] != '\0')
-        return refuse(bus, ZMQCAT_FAILED, found, START_HINT);
-    snprintf(bus->why, sizeof bus->why, "no hub found (tried %s and %s): " START_HINT, paths[0],
-             paths[1]);
+        return refuse(bus, ZMQCAT_FAILED, found, hint);
+    snprintf(bus->why, sizeof bus->why, "no hub found (tried %s and %s): %s", paths[0], paths[1],
+             hint);
     return ZMQCAT_FAILED;
 }
 
@@ -157,7 +158,7 @@ int zc_dial_bus(struct zmqcat *bus, const char *address)
         return dial_text(bus, text);
     char user[64];
     snprintf(user, sizeof user, "/tmp/zmqcat-%lu.sock", (unsigned long)getuid());
-    return dial_default(bus, (const char *const[2]){SYSTEM_BUS, user});
+    return dial_default(bus, (const char *const[2]){SYSTEM_BUS, user}, START_HINT);
 }
 
 /* The control socket beside a bus that the user named. */
@@ -193,5 +194,5 @@ int zc_dial_control(struct zmqcat *bus, const char *control, const char *listen)
         return dial_beside(bus, text);
     char user[64];
     snprintf(user, sizeof user, "/tmp/zmqcat-%lu.sock" CONTROL_SUFFIX, (unsigned long)getuid());
-    return dial_default(bus, (const char *const[2]){SYSTEM_CONTROL, user});
+    return dial_default(bus, (const char *const[2]){SYSTEM_CONTROL, user}, CONTROL_HINT);
 }

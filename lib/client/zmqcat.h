@@ -91,7 +91,8 @@ ZMQCAT_PUBLIC void zmqcat_free(struct zmqcat *bus);
 ZMQCAT_PUBLIC const char *zmqcat_error_text(const struct zmqcat *bus);
 /* `code` of the last err frame ("full", "denied", …), or "". */
 ZMQCAT_PUBLIC const char *zmqcat_error_code(const struct zmqcat *bus);
-/* The socket, to poll for reading; then call zmqcat_poll. */
+/* The socket, to poll for reading. Call zmqcat_poll before and after: what an earlier call has read
+ * already does not show there. */
 ZMQCAT_PUBLIC int zmqcat_fd(const struct zmqcat *bus);
 /* Where the connection leads, as an address. */
 ZMQCAT_PUBLIC const char *zmqcat_address(const struct zmqcat *bus);
