@@ -124,10 +124,13 @@ void zc_op_sub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         zc_reply_err(b, s, m->id, "full", "too many subscriptions in this session");
         return;
     }
-    if (zc_topics_sub(&b->topics, s, m->name) == NULL) {
+    struct zc_sub *sub = zc_topics_sub(&b->topics, s, m->name);
+    if (sub == NULL) {
         zc_reply_err(b, s, m->id, "unavailable", "the hub is out of memory: try again later");
         return;
     }
+    if (zc_slice_is(m->after, "now"))
+        sub->replayed = sub->replay_to;
     zc_reply_ok(b, s, m->id, m->name, 0);
     zc_reply_replay(b, s);
 }
