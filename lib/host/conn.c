@@ -1,12 +1,13 @@
 /*
  * Connections.
  *
- *   open ──CLOSE event──> lingering (TCP) ──peer's EOF, error or 1 s──> closing ──> freed
- *     └──write or read error, unix CLOSE──────────────────────────────────^
+ *   open --CLOSE event--> lingering --peer's EOF, error or 1 s--> closing --> freed
+ *     |                                                              ^
+ *     +--read or write error, CLOSE after the peer's EOF or a stop---+
  *
- * A TCP close with unread input sends a reset, which can destroy the last frame on its way to the
- * peer (the `err` that says why). So the write side is shut first and input is thrown away for a
- * moment. A unix socket keeps what was written, and is closed at once.
+ * The last frame (the `err` that says why) must reach a peer that is still sending: a TCP close
+ * with unread input destroys what is on its way, and on a unix socket the peer's next write would
+ * fail before it reads. So the write side is shut first and input is thrown away for a moment.
  */
 #include "host/conn.h"
 
@@ -186,7 +187,7 @@ void zc_conn_end(struct zc_conn *c)
 {
     struct zc_host *h = c->host;
     struct zc_session *s = c->session;
-    if (!c->tcp || c->eof || h->stopping || shutdown(c->fd, SHUT_WR) < 0) {
+    if (c->eof || h->stopping || shutdown(c->fd, SHUT_WR) < 0) {
         zc_conn_drop(c);
         return;
     }
@@ -223,7 +224,6 @@ void zc_conn_start(struct zc_host *h, int fd, bool tcp, bool control)
     }
     c->host = h;
     c->fd = fd;
-    c->tcp = tcp;
     zc_list_push(&h->conns, &c->all);
     if (tcp)
         set_tcp_options(fd);

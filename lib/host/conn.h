@@ -22,9 +22,8 @@ struct zc_conn {
     int fd;
     uint8_t interest; /* UV_READABLE, UV_WRITABLE as armed */
     uint8_t age;      /* linger: turns of the linger timer */
-    bool tcp;
-    bool eof;     /* the peer sends nothing more */
-    bool blocked; /* the last write did not take all: waits for UV_WRITABLE */
+    bool eof;         /* the peer sends nothing more */
+    bool blocked;     /* the last write did not take all: waits for UV_WRITABLE */
 };
 
 /* Takes fd over (closes it on failure) and attaches a session. */

@@ -46,7 +46,7 @@ struct zc_host {
     uv_timer_t tick;   /* the core's deadline */
     uv_timer_t status; /* STATUS=, at most once a second */
     uv_timer_t watchdog;
-    uv_timer_t linger; /* closed TCP connections whose last bytes are on the way */
+    uv_timer_t linger; /* ended connections whose last bytes are on the way */
     uv_timer_t stop;   /* the stages of a stop */
     uv_signal_t signals[3];
     struct zc_acceptors acceptors;
