@@ -15,6 +15,6 @@
 #define ZC_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /* The struct of type `type` whose member `member` is at `ptr`. */
-#define ZC_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define ZC_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 #endif

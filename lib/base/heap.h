@@ -12,8 +12,8 @@
 
 struct zc_timer {
     struct zc_mono deadline;
-    uint32_t slot;  /* index + 1 in the heap; 0: not in a heap */
-    uint8_t kind;   /* the owner's tag, so that one heap serves several kinds */
+    uint32_t slot; /* index + 1 in the heap; 0: not in a heap */
+    uint8_t kind;  /* the owner's tag, so that one heap serves several kinds */
 };
 
 struct zc_heap {

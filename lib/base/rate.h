@@ -8,10 +8,11 @@
 #include "base/time.h"
 
 struct zc_rate {
-    int64_t interval_ms; /* one token each */
-    int64_t burst;       /* most tokens kept */
+    int64_t interval_ms;    /* one token each */
+    int64_t burst;          /* most tokens kept */
     struct zc_mono full_at; /* instant at which the bucket is full again */
-    uint64_t suppressed; /* refusals since the last grant; a grant sets it to 0, so read it before */
+    /* Refusals since the last grant. A grant sets it to 0, so read it before the call. */
+    uint64_t suppressed;
 };
 
 void zc_rate_init(struct zc_rate *r, int64_t interval_ms, int64_t burst);

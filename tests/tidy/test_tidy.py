@@ -37,6 +37,7 @@ CORE_SYMBOLS = {
     "memrchr", "memmem", "strlen", "strcmp", "strncmp", "strchr", "qsort", "snprintf", "vsnprintf",
     "bcmp", "__memcpy_chk", "__memmove_chk", "__memset_chk", "__snprintf_chk", "__vsnprintf_chk",
     "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_",
+    "__cpu_model",  # libgcc's note of the processor's features, for CRC32C
 }
 FUNCTION_LINES_MAX = 70
 FILE_LINES_MAX = 400
