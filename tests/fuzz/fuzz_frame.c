@@ -33,7 +33,7 @@ static enum zc_frame_status model(const uint8_t *data, size_t len, size_t *ret_s
 /* Judges data[0..len) from memory that ends there. */
 static enum zc_frame_status look(const uint8_t *data, size_t len, size_t *ret_size)
 {
-    uint8_t *copy = malloc(len > 0 ? len : 1);
+    uint8_t *copy = calloc(len > 0 ? len : 1, 1);
     ZC_ASSERT(copy != NULL);
     if (len > 0)
         memcpy(copy, data, len);
