@@ -70,8 +70,8 @@ run "zmqcat put thumbs 'photo-19.jpg'"
 run 'echo ack | zmqcat reserve thumbs'
 echo
 echo "# The last value of a topic waits for whoever subscribes later."
-run 'zmqcat pub sensors.kitchen 21.5'
-run 'zmqcat sub sensors. --count 1 --name quickstart'
+run 'zmqcat pub sensors.kitchen 21.5 --name thermometer'
+run 'zmqcat sub sensors. --count 1'
 echo
 echo "# Stop the hub: it closes its log and removes its socket."
 show "kill $hub"

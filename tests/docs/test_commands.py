@@ -91,7 +91,15 @@ class Place:
             ping = ["zmqcat", "ping"] + (["--listen", listen[0]] if listen else [])
             wait_for(lambda: process.poll() is not None or subprocess.run(
                 ping, cwd=self.work, env=self.env, capture_output=True).returncode == 0)
-        assert process.poll() is None, "%s ended: %s" % (command, open(out.name).read())
+        if process.poll() is not None:
+            out.seek(0)
+            raise AssertionError("%s ended: %s" % (command, out.read()))
+
+    def wait_for_subscribers(self):
+        """A subscriber just started has shown its first line before its hub is stopped."""
+        for command, process, out, wanted in self.terminals:
+            if command.startswith("zmqcat sub "):
+                wait_for(lambda: os.path.getsize(out.name) > 0 or process.poll() is not None)
 
     def close_terminals(self):
         """Stops hubs with SIGTERM, then waits for the others, which end with their hub. Returns
@@ -153,9 +161,7 @@ class Commands(unittest.TestCase):
         self.place = Place()
 
     def finish(self):
-        for _, _, out, wanted in self.place.terminals:
-            if wanted:
-                wait_for(lambda: same(wanted[:1], open(out.name).read().split("\n")[0]))
+        self.place.wait_for_subscribers()
         for command, status, output, wanted in self.place.close_terminals():
             self.assertEqual(status, 0, "%s: %s" % (command, output))
             if wanted is not None:

@@ -49,7 +49,9 @@ class Man(unittest.TestCase):
 
     def test_limits(self):
         with harness.Hub() as hub:
-            limits = hub.connect().call(v=1, op="info", id="i")["result"]["limits"]
+            bus = hub.connect()
+            limits = bus.call(v=1, op="info", id="i")["result"]["limits"]
+            bus.close()
         wire = section(page("zmqc.5"), "LIMITS").replace(",", "")
         options = page("zmqcat-hub.8")
         self.assertEqual(limits.pop("heartbeat-ms"), 5000)

@@ -34,8 +34,9 @@ LIBRARY_HEADERS = (
 # Everything that the core may ask of the C library. No clock, file, socket, output or environment.
 CORE_SYMBOLS = {
     "malloc", "calloc", "realloc", "free", "memcpy", "memmove", "memset", "memcmp", "memchr",
-    "memrchr", "memmem", "strlen", "strcmp", "strncmp", "strchr", "qsort", "snprintf", "vsnprintf",
-    "bcmp", "__memcpy_chk", "__memmove_chk", "__memset_chk", "__snprintf_chk", "__vsnprintf_chk",
+    "memrchr", "memmem", "strlen", "strcmp", "strncmp", "strchr", "strrchr", "strstr", "strspn",
+    "qsort", "snprintf", "vsnprintf", "bcmp", "__memcpy_chk",
+    "__memmove_chk", "__memset_chk", "__snprintf_chk", "__vsnprintf_chk",
     "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_",
     "__cpu_model",  # libgcc's note of the processor's features, for CRC32C
 }
@@ -190,7 +191,7 @@ class Objects(unittest.TestCase):
         wrong, seen = [], 0
         for path, name in objects("lib/.*"):
             noun = re.split(r"[_.]", os.path.basename(path))[0]
-            prefixes = ("zc_%s_" % noun,)
+            prefixes = ("zc_%s_" % noun, "zc_%ss_" % noun)  # one, or a collection of them
             if path.startswith("lib/client/"):
                 prefixes += ("zmqcat_",)
             for kind, symbol in symbols(name):
