@@ -14,6 +14,8 @@
 #include "say.h"
 #include "verbs.h"
 
+#define LINE_WIDTH 80
+
 #define BUS (ZC_ARGS_LISTEN | ZC_ARGS_NAME | ZC_ARGS_HELP)
 #define SENDING (BUS | ZC_ARGS_FILE | ZC_ARGS_HEADER | ZC_ARGS_ID | ZC_ARGS_TTL)
 #define ADMIN (ZC_ARGS_LISTEN | ZC_ARGS_CONTROL | ZC_ARGS_HELP)
@@ -62,6 +64,19 @@ static const struct verb {
      -1, 0, NULL},
 };
 
+/* Prints text in lines of at most LINE_WIDTH columns. */
+static void paragraph(const char *text)
+{
+    while (strlen(text) > LINE_WIDTH) {
+        int n = LINE_WIDTH;
+        while (text[n] != ' ')
+            n--;
+        printf("%.*s\n", n, text);
+        text += n + 1;
+    }
+    puts(text);
+}
+
 static int help(void)
 {
     puts("usage: zmqcat COMMAND [OPTION...] [ARGUMENT...]\n\n"
@@ -72,17 +87,21 @@ static int help(void)
         /* The first sentence of the verb's own help. */
         printf("  %-26s %.*s\n", left, (int)strcspn(verbs[i].help, ":."), verbs[i].help);
     }
-    puts("\n`zmqcat COMMAND --help` tells more; zmqcat(1) tells all. Options may stand after "
-         "arguments; -- ends\nthem. Exit status: 0 done, 1 failed, 2 usage, 3 nothing in time, 4 "
-         "refused, 78 unusable\nconfiguration. The hub's address: --listen, else ZMQCAT_LISTEN, "
-         "else the system's or the user's socket.");
+    puts("");
+    paragraph("`zmqcat COMMAND --help` tells more; zmqcat(1) tells all. Options may stand after "
+              "arguments; -- ends them. The hub's address: --listen, else ZMQCAT_LISTEN, else the "
+              "system's or the user's socket.");
+    puts("");
+    paragraph("Exit status: 0 done, 1 failed, 2 usage, 3 nothing in time, 4 refused, 78 unusable "
+              "configuration.");
     return fflush(stdout) == 0 ? 0 : 1;
 }
 
 static int verb_help(const struct verb *v)
 {
-    printf("usage: zmqcat %s%s%s%s\n\n%s\n", v->name, v->options != 0 ? " [OPTION...]" : "",
-           v->arguments[0] != '\0' ? " " : "", v->arguments, v->help);
+    printf("usage: zmqcat %s%s%s%s\n\n", v->name, v->options != 0 ? " [OPTION...]" : "",
+           v->arguments[0] != '\0' ? " " : "", v->arguments);
+    paragraph(v->help);
     if (v->options != 0) {
         puts("");
         zc_args_help(v->options);
