@@ -5,11 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#ifdef __linux__
 #include <sys/random.h>
-#endif
+#include <unistd.h>
 
 #include "base/text.h"
 #include "host/clock.h"

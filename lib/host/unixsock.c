@@ -178,6 +178,11 @@ static bool still_ours(const char *path, const struct zc_unixsock *sock)
 int zc_unixsock_open(const char *path, const struct zc_unixsock_options *options,
                      struct zc_unixsock *ret_sock, char ret_why[ZC_UNIXSOCK_WHY_MAX])
 {
+    /* 107 on Linux, less elsewhere. */
+    size_t path_max = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+    if (strlen(path) > path_max)
+        return refuse(ZC_EINVAL, ret_why, "the path has %zu bytes, this system takes at most %zu",
+                      strlen(path), path_max);
     struct zc_unixsock sock = {.fd = stream_socket()};
     if (sock.fd < 0)
         return refuse(ZC_EMFILE, ret_why, "cannot make a socket: %s", strerror(errno));
