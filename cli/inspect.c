@@ -86,7 +86,8 @@ int zc_inspect_trace(const struct zc_args *args)
 struct listing {
     struct zc_buf copy;  /* the page: scanning overwrites it */
     struct zc_buf extra; /* members of the next question */
-    bool any, more;
+    uint64_t names;      /* printed */
+    bool more;
 };
 
 static bool add_name(const struct zc_args *args, struct listing *l, struct zc_out *out,
@@ -96,13 +97,13 @@ static bool add_name(const struct zc_args *args, struct listing *l, struct zc_ou
     bool ok = true;
     if (args->json) {
         ok = zc_json_put_string(&b, name) == 0;
-        zc_out_str(out, l->any ? "," : "");
+        zc_out_str(out, l->names > 0 ? "," : "");
         zc_print_json_text(out, (const char *)b.data, b.len);
     } else {
         zc_out_name(out, (const char *)name.data, name.len);
         zc_out_str(out, "\n");
     }
-    l->any = true;
+    l->names++;
     zc_buf_done(&b);
     return ok;
 }
@@ -164,14 +165,12 @@ static int list(const struct zc_args *args, struct zmqcat *bus, struct listing *
         int rc = zmqcat_query(bus, "list", prefix, strlen(prefix), extra, &json, &len);
         if (rc != ZMQCAT_OK)
             return zc_say_bus(args, bus, rc);
-        bool any = l->any;
-        l->any = false;
+        uint64_t before = l->names;
         if (!add_page(args, l, out, json, len))
             return zc_say_fail(1, args->verb, NULL, "the hub's answer is not readable");
-        if (l->more && !l->any)
+        if (l->more && l->names == before)
             return zc_say_fail(1, args->verb, NULL,
                                "the hub says that there is more, but not what");
-        l->any = l->any || any;
         int status = zc_out_flush(out);
         if (status != 0)
             return status;
