@@ -136,6 +136,9 @@ void zc_pump_run(struct zc_host *h)
             moved = true;
         if (!h->ended && pump_disk(h))
             moved = true;
+        /* Asking for disk work may itself end the recovery. */
+        if (!moved && pump_events(h))
+            moved = true;
     }
     if (h->ended)
         return;
