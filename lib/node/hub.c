@@ -1,29 +1,10 @@
 /* A whole hub without its sockets and files: the broker over the log, see hub.h. */
-#include "node/hub.h"
-
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "zmqc/broker.h"
+#include "node/hub_priv.h"
 
 /* Sessions that do not take their last output are cut after this long. */
 #define STOP_MS 2000
-
-struct zc_hub {
-    struct zc_hub_config config;
-    struct zc_broker *broker;
-    struct zc_log *log; /* NULL: memory only */
-    struct zc_rng rng;
-    struct zc_journal journal;
-    struct zc_mono stop_at; /* sessions are cut */
-    bool ready, ready_told, unusable, unusable_told;
-    bool stopping, closing, stopped, stopped_told;
-    const char *unusable_text;
-    int unusable_err;
-    const char *note; /* a line about the storage */
-    enum zc_hub_level note_level;
-    enum zc_log_state state_told;
-};
 
 void zc_hub_config_default(struct zc_hub_config *ret_config)
 {
@@ -42,68 +23,6 @@ void zc_hub_config_default(struct zc_hub_config *ret_config)
         .hot_bytes = 16 << 20,
         .log = {.sync = ZC_LOG_SYNC_ALWAYS, .segment_bytes = 8 << 20},
     };
-}
-
-static int64_t journal_append(void *arg, enum zc_journal_kind kind, uint64_t seq,
-                              struct zc_slice body, bool sync_wanted, uint64_t *place)
-{
-    static const enum zc_record_type types[] = {ZC_RECORD_PUT, ZC_RECORD_REMOVE, ZC_RECORD_STATE};
-    struct zc_hub *hub = arg;
-    return zc_log_append(hub->log, types[kind], seq, body, sync_wanted, place);
-}
-
-static int journal_read(void *arg, uint64_t place, size_t body_len, void *cookie)
-{
-    struct zc_hub *hub = arg;
-    return zc_log_read(hub->log, place, body_len, cookie);
-}
-
-static void journal_forget(void *arg, uint64_t place)
-{
-    struct zc_hub *hub = arg;
-    zc_log_forget(hub->log, place);
-}
-
-static const char *state_text(enum zc_log_state state)
-{
-    static const char *const texts[] = {"opening", "ok", "full", "error", "closed"};
-    return texts[state];
-}
-
-static int put_number(struct zc_buf *j, const char *head, uint64_t value)
-{
-    int err = zc_json_put_raw(j, head);
-    return err != 0 ? err : zc_json_put_int(j, (int64_t)value);
-}
-
-static int journal_status(void *arg, struct zc_buf *json)
-{
-    struct zc_hub *hub = arg;
-    struct zc_log_status st;
-    zc_log_status(hub->log, &st);
-    int err = zc_json_put_raw(json, "{\"state\":\"");
-    if (err == 0)
-        err = zc_json_put_raw(json, state_text(st.state));
-    if (err == 0)
-        err = zc_json_put_raw(json, "\",\"path\":");
-    if (err == 0)
-        err = zc_json_put_string(json, zc_slice_str(hub->config.storage_path));
-    const struct {
-        const char *head;
-        uint64_t value;
-    } rows[] = {{",\"bytes\":", st.bytes},           {",\"segments\":", st.segments},
-                {",\"set_aside\":", st.damaged},     {",\"set_aside_bytes\":", st.damaged_bytes},
-                {",\"torn_bytes\":", st.torn_bytes}, {",\"syncs\":", st.syncs}};
-    for (size_t i = 0; err == 0 && i < ZC_ARRAY_LEN(rows); i++)
-        err = put_number(json, rows[i].head, rows[i].value);
-    if (err == 0 && st.last_err != 0) {
-        err = zc_json_put_raw(json, ",\"last_error\":");
-        if (err == 0)
-            err = zc_json_put_string(json, zc_slice_str(zc_err_text(st.last_err)));
-        if (err == 0)
-            err = put_number(json, ",\"last_error_segment\":", st.last_err_segment);
-    }
-    return err != 0 ? err : zc_json_put_raw(json, "}");
 }
 
 static struct zc_broker_limits limits_of(const struct zc_hub_config *c)
@@ -145,9 +64,7 @@ struct zc_hub *zc_hub_new(const struct zc_hub_config *config, const uint8_t seed
         hub->log = zc_log_new(&config->log, &hub->rng);
         if (hub->log == NULL)
             goto fail;
-        hub->journal =
-            (struct zc_journal){hub, journal_append, journal_read, journal_forget, journal_status};
-        hub->broker->journal = &hub->journal;
+        zc_hub_store_init(hub);
     }
     return hub;
 fail:
@@ -205,107 +122,6 @@ void zc_hub_sent(struct zc_hub *hub, struct zc_session *s, struct zc_now now, si
     zc_broker_sent(hub->broker, s, now, n);
 }
 
-/* A line for the log about a change of the storage's state. */
-static void note_state(struct zc_hub *hub)
-{
-    struct zc_log_status st;
-    zc_log_status(hub->log, &st);
-    if (st.state == hub->state_told)
-        return;
-    bool was_bad = hub->state_told == ZC_LOG_FULL || hub->state_told == ZC_LOG_ERROR;
-    hub->state_told = st.state;
-    hub->note_level = ZC_HUB_ERR;
-    if (st.state == ZC_LOG_FULL) {
-        hub->note = "storage: the disk is full: puts are refused, takes go on; free some space";
-    } else if (st.state == ZC_LOG_ERROR) {
-        hub->note = "storage: writing failed: puts, takes and acks are refused until it works; "
-                    "check the disk";
-    } else if (st.state == ZC_LOG_OK && was_bad) {
-        hub->note_level = ZC_HUB_NOTICE;
-        hub->note = "storage: works again";
-    }
-    if (st.state == ZC_LOG_CLOSED && hub->closing)
-        hub->stopped = true;
-}
-
-static uint64_t little(const uint8_t *p, size_t n)
-{
-    uint64_t v = 0;
-    for (size_t i = n; i > 0; i--)
-        v = v << 8 | p[i - 1];
-    return v;
-}
-
-/* One surviving record while the log opens. */
-static void restore(struct zc_hub *hub, const struct zc_log_event *ev)
-{
-    struct zc_broker *b = hub->broker;
-    int err = 0;
-    if (ev->type == ZC_RECORD_PUT) {
-        err = zc_broker_restore_put(b, ev->seq, ev->body, ev->place);
-    } else if (ev->type == ZC_RECORD_REMOVE) {
-        for (size_t i = 0; i + 8 <= ev->body.len; i += 8)
-            zc_broker_restore_remove(b, little(ev->body.data + i, 8));
-    } else if (ev->type == ZC_RECORD_STATE && ev->body.len == 12) {
-        zc_broker_restore_state(b, ev->seq, (uint32_t)little(ev->body.data, 4),
-                                (int64_t)little(ev->body.data + 4, 8));
-    }
-    if (err == ZC_EBADMSG) {
-        b->count.damaged++;
-        zc_broker_log(b, ZC_HUB_ERR, NULL, "a stored message cannot be understood and is left");
-    } else if (err != 0) {
-        hub->unusable = true;
-        hub->unusable_err = err;
-        hub->unusable_text = "not enough memory for the stored messages";
-    }
-}
-
-static void log_event(struct zc_hub *hub, struct zc_now now, const struct zc_log_event *ev)
-{
-    struct zc_broker *b = hub->broker;
-    switch (ev->kind) {
-    case ZC_LOG_RECORD:
-        restore(hub, ev);
-        break;
-    case ZC_LOG_READY:
-        zc_broker_restored(b, now, zc_log_seq_max(hub->log));
-        hub->ready = true;
-        note_state(hub);
-        break;
-    case ZC_LOG_WRITTEN:
-        zc_broker_written(b, now, ev->ticket);
-        break;
-    case ZC_LOG_SYNCED:
-        zc_broker_synced(b, now, ev->ticket);
-        break;
-    case ZC_LOG_FAILED:
-        zc_broker_failed(b, now, ev->ticket);
-        break;
-    case ZC_LOG_STATE:
-        note_state(hub);
-        break;
-    case ZC_LOG_READ:
-        zc_broker_read_done(b, now, ev->cookie, ev->block);
-        break;
-    case ZC_LOG_UNUSABLE:
-        hub->unusable = true;
-        hub->unusable_err = ev->err;
-        hub->unusable_text = ev->text;
-        break;
-    }
-}
-
-/* Carries what the log has to say to the broker; the broker may append anew, so until it is quiet.
- */
-static void pump_log(struct zc_hub *hub, struct zc_now now)
-{
-    struct zc_log_event ev;
-    while (hub->log != NULL && !hub->unusable && zc_log_event(hub->log, &ev))
-        log_event(hub, now, &ev);
-    if (hub->log != NULL)
-        zc_broker_block_input(hub->broker, now, zc_log_backlogged(hub->log));
-}
-
 bool zc_hub_disk_op(struct zc_hub *hub, struct zc_now now, struct zc_disk_op *ret_op)
 {
     if (hub->log == NULL || hub->unusable)
@@ -318,14 +134,14 @@ bool zc_hub_disk_op(struct zc_hub *hub, struct zc_now now, struct zc_disk_op *re
 void zc_hub_disk_done(struct zc_hub *hub, struct zc_now now, const struct zc_disk_completion *done)
 {
     zc_log_input(hub->log, now, done);
-    pump_log(hub, now);
+    zc_hub_store_pump(hub, now);
 }
 
 void zc_hub_tick(struct zc_hub *hub, struct zc_now now)
 {
     if (hub->log != NULL)
         zc_log_tick(hub->log, now);
-    pump_log(hub, now);
+    zc_hub_store_pump(hub, now);
     if (!hub->ready)
         return;
     zc_broker_tick(hub->broker, now);
@@ -339,7 +155,7 @@ void zc_hub_tick(struct zc_hub *hub, struct zc_now now)
             hub->stopped = true;
         else
             zc_log_close(hub->log, now);
-        pump_log(hub, now);
+        zc_hub_store_pump(hub, now);
     }
 }
 
@@ -363,7 +179,7 @@ static bool told_once(bool is, bool *told)
 bool zc_hub_event(struct zc_hub *hub, struct zc_now now, struct zc_hub_event *ret_event)
 {
     struct zc_hub_event ev = {.kind = ZC_HUB_LOG};
-    pump_log(hub, now);
+    zc_hub_store_pump(hub, now);
     const struct zc_line *line;
     struct zc_session *s;
     bool close;

@@ -83,6 +83,7 @@ struct zc_log_status {
     uint64_t syncs;
     int last_err; /* last write, fsync or create failure, 0 if none */
     uint32_t last_err_segment;
+    uint64_t failures; /* of write, fsync and create */
 };
 
 /* NULL when memory is refused. The log asks for reads at once; rng gives segment salts. */

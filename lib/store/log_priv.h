@@ -119,6 +119,7 @@ struct zc_log_recover {
     uint64_t zero_at;       /* next byte to overwrite with zeros */
     uint64_t careful_until; /* small reads up to here, around a block that cannot be read */
     uint32_t holes;         /* such blocks in a row */
+    uint32_t tries;         /* of the one at work */
     struct zc_log_scan scan;
     uint8_t head[ZC_SEGMENT_START];
 };
@@ -184,6 +185,8 @@ static inline void zc_log_state_set(struct zc_log *log, enum zc_log_state state)
 static inline void zc_log_note(struct zc_log *log, int err, uint32_t segment)
 {
     log->counts.last_err = err;
+    log->counts.failures++;
+    log->state_due = true;
     log->counts.last_err_segment = segment;
 }
 

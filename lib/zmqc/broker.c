@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "zmqc/gift.h"
+#include "zmqc/lease.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
 #include "zmqc/settle.h"
@@ -270,7 +271,7 @@ static void timer_due(struct zc_broker *b, struct zc_timer *t)
         zc_gift_waiter_timeout(b, ZC_CONTAINER(t, struct zc_waiter, timer));
         break;
     case ZC_TIMER_LEASE:
-        zc_gift_return(b, ZC_CONTAINER(t, struct zc_delivery, timer), 0);
+        zc_lease_return(b, ZC_CONTAINER(t, struct zc_delivery, timer), 0);
         break;
     case ZC_TIMER_MESSAGE:
         zc_message_tick(b, ZC_CONTAINER(t, struct zc_message, timer));

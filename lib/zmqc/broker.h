@@ -80,7 +80,7 @@ struct zc_delivery {
     struct zc_message *message;
     struct zc_session *session;
     struct zc_held *held; /* frame not made yet */
-    int64_t lease_unix;
+    int64_t lease_s, lease_unix;
     uint8_t *request_id; /* message id, for a rep by delivery; requests only */
     uint16_t request_id_len;
     bool has_message_key; /* by_message is in the map */

@@ -26,7 +26,7 @@ void zc_gift_wait(struct zc_broker *b, struct zc_session *s, struct zc_mailbox *
     w->session = s;
     w->mailbox = mb;
     w->op = (uint8_t)op;
-    w->lease_s = zc_gift_lease_s(b, m->lease, op == ZC_GIFT_READY);
+    w->lease_s = zc_lease_seconds(b, m->lease, op == ZC_GIFT_READY);
     w->max = (m->has & ZC_MSG_HAS_MAX) != 0 && op != ZC_GIFT_TAKE ? (uint32_t)m->max : 0;
     w->id_len = (uint16_t)m->id.len;
     if (m->id.len > 0)
@@ -136,7 +136,7 @@ static struct zc_held *give_one_lease(struct zc_broker *b, const struct zc_waite
     h->message = m;
     h->batch = w->max > 0;
     h->written_only = true;
-    h->ticket = zc_lease_store_state(b, m, 0);
+    h->ticket = zc_message_store_state(b, m, 0);
     m->delivery->held = h;
     zc_reply_hold(b, w->session, h);
     return h;
@@ -210,15 +210,15 @@ void zc_gift_emit(struct zc_broker *b, struct zc_session *s, struct zc_held *h)
     struct zc_item item;
     int err = zc_item_decode(zc_block_slice(m->body), &item);
     ZC_ASSERT(err == 0); /* checked when it was stored and when it was read */
-    if (m->delivery != NULL)
-        m->delivery->held = NULL;
     if (item.request) {
         struct zc_request *q = zc_request_find(&b->requests, item.id, m->mailbox->node.hash);
         if (q != NULL)
             q->worker = s->serial;
     }
-    if (m->delivery != NULL)
-        zc_lease_key(b, m->delivery, item.id);
+    if (m->delivery != NULL && !zc_lease_begin(b, m->delivery, item.id)) {
+        zc_broker_kill(b, s, "out of memory: session ended");
+        return;
+    }
     fill_msg(b, &item, h);
     zc_reply_now(b, s, &b->out);
     if (h->gift_op == ZC_GIFT_TAKE) {
@@ -291,4 +291,34 @@ void zc_gift_damaged(struct zc_broker *b, struct zc_message *m)
         zc_message_free(b, m);
     if (s != NULL)
         zc_reply_release(b, s);
+}
+
+/* Messages of a lane whose frame was never made. Leased ones go back with their deliveries. */
+static void end_lane(struct zc_broker *b, struct zc_session *s, struct zc_list *lane)
+{
+    while (!zc_list_empty(lane)) {
+        struct zc_held *h = ZC_CONTAINER(lane->next, struct zc_held, link);
+        struct zc_message *m = h->message;
+        if (m != NULL && m->delivery != NULL)
+            m->delivery->held = NULL;
+        zc_reply_held_free(s, h);
+        if (m != NULL && m->taken)
+            zc_settle_revive(b, m);
+    }
+}
+
+void zc_gift_session_end(struct zc_broker *b, struct zc_session *s)
+{
+    end_lane(b, s, &s->replies);
+    end_lane(b, s, &s->gifts);
+    zc_list_remove(&s->stalled);
+    while (!zc_list_empty(&s->unsent)) {
+        struct zc_message *m = ZC_CONTAINER(s->unsent.next, struct zc_message, link);
+        zc_list_remove(&m->link);
+        zc_settle_revive(b, m);
+    }
+    while (!zc_list_empty(&s->deliveries))
+        zc_lease_return(b, ZC_CONTAINER(s->deliveries.prev, struct zc_delivery, in_session), 0);
+    while (!zc_list_empty(&s->waiters))
+        zc_gift_waiter_free(b, ZC_CONTAINER(s->waiters.next, struct zc_waiter, in_session));
 }

@@ -1,16 +1,14 @@
-/* Leases and what ends them, see lease.h and gift.h. */
+/* Leases and what ends them, see lease.h. */
 #include "zmqc/lease.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "zmqc/gift.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
-#include "zmqc/settle.h"
 
-int64_t zc_gift_lease_s(const struct zc_broker *b, int64_t asked_s, bool ready)
+int64_t zc_lease_seconds(const struct zc_broker *b, int64_t asked_s, bool ready)
 {
     if (asked_s > ZC_BROKER_LEASE_MAX_S)
         return ZC_BROKER_LEASE_MAX_S;
@@ -47,14 +45,9 @@ bool zc_lease_new(struct zc_broker *b, struct zc_session *s, struct zc_message *
     d->timer.kind = ZC_TIMER_LEASE;
     d->message = m;
     d->session = s;
-    d->lease_unix = b->now.wall.ms / 1000 + lease_s;
+    d->lease_s = lease_s;
     if (zc_map_insert(&b->tokens, &d->by_token,
                       token_hash(b, zc_slice(d->token, ZC_DELIVERY_TOKEN))) != 0) {
-        free(d);
-        return false;
-    }
-    if (zc_heap_set(&b->timers, &d->timer, zc_mono_add_ms(b->now.mono, lease_s * 1000)) != 0) {
-        zc_map_remove(&b->tokens, &d->by_token);
         free(d);
         return false;
     }
@@ -80,34 +73,22 @@ void zc_lease_free(struct zc_broker *b, struct zc_delivery *d)
     free(d);
 }
 
-void zc_lease_key(struct zc_broker *b, struct zc_delivery *d, struct zc_slice message_id)
+bool zc_lease_begin(struct zc_broker *b, struct zc_delivery *d, struct zc_slice message_id)
 {
-    if (d->message->request && d->request_id == NULL &&
-        (d->request_id = malloc(message_id.len)) != NULL) {
+    d->held = NULL;
+    if (d->message->request && (d->request_id = malloc(message_id.len)) != NULL) {
         memcpy(d->request_id, message_id.data, message_id.len);
         d->request_id_len = (uint16_t)message_id.len;
     }
-    if (!d->has_message_key)
-        d->has_message_key = zc_map_insert(&b->held_ids, &d->by_message,
-                                           message_hash(b, d->session->serial, message_id)) == 0;
+    d->has_message_key = zc_map_insert(&b->held_ids, &d->by_message,
+                                       message_hash(b, d->session->serial, message_id)) == 0;
+    d->lease_unix = b->now.wall.ms / 1000 + d->lease_s;
+    return d->has_message_key &&
+           zc_heap_set(&b->timers, &d->timer, zc_mono_add_ms(b->now.mono, d->lease_s * 1000)) == 0;
 }
 
-uint64_t zc_lease_store_state(struct zc_broker *b, struct zc_message *m, int64_t due_ms)
-{
-    if (b->journal == NULL || m->place == 0)
-        return 0;
-    uint8_t body[12];
-    for (int i = 0; i < 4; i++)
-        body[i] = (uint8_t)(m->attempt >> (8 * i));
-    for (int i = 0; i < 8; i++)
-        body[4 + i] = (uint8_t)((uint64_t)due_ms >> (8 * i));
-    int64_t ticket = b->journal->append(b->journal->arg, ZC_JOURNAL_STATE, m->seq,
-                                        zc_slice(body, sizeof(body)), false, NULL);
-    return ticket > 0 ? (uint64_t)ticket : 0; /* a full disk only costs the count */
-}
-
-struct zc_delivery *zc_gift_delivery(struct zc_broker *b, const struct zc_session *s,
-                                     struct zc_slice token)
+struct zc_delivery *zc_lease_find(struct zc_broker *b, const struct zc_session *s,
+                                  struct zc_slice token)
 {
     if (token.len != ZC_DELIVERY_TOKEN)
         return NULL;
@@ -120,8 +101,8 @@ struct zc_delivery *zc_gift_delivery(struct zc_broker *b, const struct zc_sessio
     return NULL;
 }
 
-struct zc_delivery *zc_gift_by_message(struct zc_broker *b, const struct zc_session *s,
-                                       struct zc_slice message_id, struct zc_slice name)
+struct zc_delivery *zc_lease_by_message(struct zc_broker *b, const struct zc_session *s,
+                                        struct zc_slice message_id, struct zc_slice name)
 {
     struct zc_map_node *n = zc_map_first(&b->held_ids, message_hash(b, s->serial, message_id));
     struct zc_delivery *found = NULL;
@@ -136,7 +117,7 @@ struct zc_delivery *zc_gift_by_message(struct zc_broker *b, const struct zc_sess
     return found;
 }
 
-int64_t zc_gift_ack(struct zc_broker *b, struct zc_delivery *const *deliveries, uint32_t n)
+int64_t zc_lease_ack(struct zc_broker *b, struct zc_delivery *const *deliveries, uint32_t n)
 {
     struct zc_message *messages[ZC_MSG_DELIVERIES_MAX];
     ZC_ASSERT(n > 0 && n <= ZC_MSG_DELIVERIES_MAX);
@@ -155,7 +136,7 @@ int64_t zc_gift_ack(struct zc_broker *b, struct zc_delivery *const *deliveries, 
     return ticket;
 }
 
-void zc_gift_return(struct zc_broker *b, struct zc_delivery *d, int64_t delay_ms)
+void zc_lease_return(struct zc_broker *b, struct zc_delivery *d, int64_t delay_ms)
 {
     struct zc_message *m = d->message;
     zc_lease_free(b, d);
@@ -163,45 +144,15 @@ void zc_gift_return(struct zc_broker *b, struct zc_delivery *d, int64_t delay_ms
     b->count.redelivered++;
     if (delay_ms > 0) {
         m->due = zc_mono_add_ms(b->now.mono, delay_ms);
-        zc_lease_store_state(b, m, b->now.wall.ms + delay_ms);
+        zc_message_store_state(b, m, b->now.wall.ms + delay_ms);
     }
     zc_message_show(b, m);
 }
 
-int64_t zc_gift_extend(struct zc_broker *b, struct zc_delivery *d, int64_t lease_s)
+int64_t zc_lease_extend(struct zc_broker *b, struct zc_delivery *d, int64_t lease_s)
 {
-    int64_t s = zc_gift_lease_s(b, lease_s, false);
+    int64_t s = zc_lease_seconds(b, lease_s, false);
     if (zc_heap_set(&b->timers, &d->timer, zc_mono_add_ms(b->now.mono, s * 1000)) == 0)
         d->lease_unix = b->now.wall.ms / 1000 + s;
     return d->lease_unix;
-}
-
-/* Messages of a lane whose frame was never made. Leased ones go back with their deliveries. */
-static void end_lane(struct zc_broker *b, struct zc_session *s, struct zc_list *lane)
-{
-    while (!zc_list_empty(lane)) {
-        struct zc_held *h = ZC_CONTAINER(lane->next, struct zc_held, link);
-        struct zc_message *m = h->message;
-        if (m != NULL && m->delivery != NULL)
-            m->delivery->held = NULL;
-        zc_reply_held_free(s, h);
-        if (m != NULL && m->taken)
-            zc_settle_revive(b, m);
-    }
-}
-
-void zc_gift_session_end(struct zc_broker *b, struct zc_session *s)
-{
-    end_lane(b, s, &s->replies);
-    end_lane(b, s, &s->gifts);
-    zc_list_remove(&s->stalled);
-    while (!zc_list_empty(&s->unsent)) {
-        struct zc_message *m = ZC_CONTAINER(s->unsent.next, struct zc_message, link);
-        zc_list_remove(&m->link);
-        zc_settle_revive(b, m);
-    }
-    while (!zc_list_empty(&s->deliveries))
-        zc_gift_return(b, ZC_CONTAINER(s->deliveries.prev, struct zc_delivery, in_session), 0);
-    while (!zc_list_empty(&s->waiters))
-        zc_gift_waiter_free(b, ZC_CONTAINER(s->waiters.next, struct zc_waiter, in_session));
 }

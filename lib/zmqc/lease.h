@@ -6,13 +6,29 @@
 
 #include "zmqc/broker.h"
 
-/* m, QUEUED, becomes LEASED to s. False when memory is refused. */
+/* m, QUEUED, becomes LEASED to s; the lease runs from zc_lease_begin on. False when memory is
+ * refused. */
 bool zc_lease_new(struct zc_broker *b, struct zc_session *s, struct zc_message *m, int64_t lease_s);
+/* The frame leaves: time runs, and the holder knows the message id. False when memory is refused.
+ */
+bool zc_lease_begin(struct zc_broker *b, struct zc_delivery *d, struct zc_slice message_id);
 /* Forgets the lease; the message keeps its state. */
 void zc_lease_free(struct zc_broker *b, struct zc_delivery *d);
-/* The holder knows the message id from now on. */
-void zc_lease_key(struct zc_broker *b, struct zc_delivery *d, struct zc_slice message_id);
-/* Journals attempt and due; the ticket, or 0 when there is nothing to wait for. */
-uint64_t zc_lease_store_state(struct zc_broker *b, struct zc_message *m, int64_t due_ms);
+/* The session's own delivery of that token, or NULL. */
+struct zc_delivery *zc_lease_find(struct zc_broker *b, const struct zc_session *s,
+                                  struct zc_slice token);
+/* The session's own delivery of that message id (in the mailbox of that name, unless empty), or
+ * NULL. */
+struct zc_delivery *zc_lease_by_message(struct zc_broker *b, const struct zc_session *s,
+                                        struct zc_slice message_id, struct zc_slice name);
+/* Acknowledges n deliveries in one record: ticket, or a negative zc_err and nothing changed. */
+ZC_MUST_CHECK int64_t zc_lease_ack(struct zc_broker *b, struct zc_delivery *const *deliveries,
+                                   uint32_t n);
+/* Ends the lease; the message is visible again after delay_ms. */
+void zc_lease_return(struct zc_broker *b, struct zc_delivery *d, int64_t delay_ms);
+/* New end of the lease; the unix second of it. lease_s <= 0: the default. */
+int64_t zc_lease_extend(struct zc_broker *b, struct zc_delivery *d, int64_t lease_s);
+/* The lease of s as asked for, in seconds. */
+int64_t zc_lease_seconds(const struct zc_broker *b, int64_t asked_s, bool ready);
 
 #endif

@@ -57,6 +57,7 @@ struct zc_message {
     bool dead;    /* free it when the read comes back */
     bool settled; /* REMOVING: the removal is durable */
     bool taken;   /* REMOVING by take: a lane or the taker's unsent list has it */
+    bool revived; /* PENDING again after a take that did not reach its taker */
     bool orphan;  /* REMOVING: the taker is gone, back to the queue when settled */
 };
 

@@ -247,6 +247,24 @@ int64_t zc_message_remove(struct zc_broker *b, struct zc_message *const *message
     return ticket;
 }
 
+static int64_t append_state(struct zc_broker *b, const struct zc_message *m, int64_t due_ms)
+{
+    uint8_t body[12];
+    for (int i = 0; i < 4; i++)
+        body[i] = (uint8_t)(m->attempt >> (8 * i));
+    put_u64(body + 4, (uint64_t)due_ms);
+    return b->journal->append(b->journal->arg, ZC_JOURNAL_STATE, m->seq,
+                              zc_slice(body, sizeof(body)), false, NULL);
+}
+
+uint64_t zc_message_store_state(struct zc_broker *b, struct zc_message *m, int64_t due_ms)
+{
+    if (b->journal == NULL || m->place == 0)
+        return 0;
+    int64_t ticket = append_state(b, m, due_ms);
+    return ticket > 0 ? (uint64_t)ticket : 0;
+}
+
 int64_t zc_message_store(struct zc_broker *b, struct zc_message *m)
 {
     if (b->journal == NULL)
@@ -256,7 +274,10 @@ int64_t zc_message_store(struct zc_broker *b, struct zc_message *m)
         return err;
     int64_t ticket = b->journal->append(b->journal->arg, ZC_JOURNAL_PUT, m->seq,
                                         zc_block_slice(m->body), true, &m->place);
-    if (ticket > 0)
-        zc_settle_push(b, (uint64_t)ticket, m, true);
+    if (ticket <= 0)
+        return ticket;
+    zc_settle_push(b, (uint64_t)ticket, m, true);
+    if (m->attempt > 0)
+        append_state(b, m, 0);
     return ticket;
 }

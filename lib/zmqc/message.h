@@ -42,7 +42,11 @@ void zc_message_tick(struct zc_broker *b, struct zc_message *m);
  * settle. */
 ZC_MUST_CHECK int64_t zc_message_remove(struct zc_broker *b, struct zc_message *const *messages,
                                         uint32_t n, bool sync_wanted);
-/* Journals the body as a put. Returns the ticket (0 without a journal) or a negative zc_err. */
+/* Journals attempt and due (unix ms, 0: none). The ticket, or 0 when there is nothing to wait for:
+ * a full disk only costs the count. */
+uint64_t zc_message_store_state(struct zc_broker *b, struct zc_message *m, int64_t due_ms);
+/* Journals the body as a put, and the attempts so far. Returns the ticket (0 without a journal) or
+ * a negative zc_err. */
 ZC_MUST_CHECK int64_t zc_message_store(struct zc_broker *b, struct zc_message *m);
 
 #endif

@@ -1,5 +1,6 @@
 /* take, reserve, ready, ack, nack and touch, see op.h. */
 #include "zmqc/gift.h"
+#include "zmqc/lease.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
 
@@ -68,7 +69,7 @@ static bool find_named(struct zc_broker *b, struct zc_session *s, const struct z
     }
     for (uint32_t i = 0; i < (list ? m->deliveries_count : 1); i++) {
         struct zc_slice token = list ? m->deliveries[i] : m->delivery;
-        struct zc_delivery *d = zc_gift_delivery(b, s, token);
+        struct zc_delivery *d = zc_lease_find(b, s, token);
         if (d != NULL && !has(n, d))
             n->found[n->count++] = d;
         else
@@ -97,7 +98,7 @@ void zc_op_ack(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     struct named n;
     if (!find_named(b, s, m, &n))
         return;
-    int64_t ticket = n.count > 0 ? zc_gift_ack(b, n.found, n.count) : 0;
+    int64_t ticket = n.count > 0 ? zc_lease_ack(b, n.found, n.count) : 0;
     if (ticket < 0) {
         zc_reply_storage(b, s, m->id, (int)ticket);
         return;
@@ -115,7 +116,7 @@ void zc_op_nack(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     zc_reply_send(b, s, &b->out, 0);
     /* The highest first: each then enters before the one above it. */
     for (uint32_t i = n.count; i > 0; i--)
-        zc_gift_return(b, n.found[i - 1], (m->has & ZC_MSG_HAS_DELAY) != 0 ? m->delay_ms : 0);
+        zc_lease_return(b, n.found[i - 1], (m->has & ZC_MSG_HAS_DELAY) != 0 ? m->delay_ms : 0);
 }
 
 void zc_op_touch(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
@@ -125,7 +126,7 @@ void zc_op_touch(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         return;
     int64_t lease = 0;
     for (uint32_t i = 0; i < n.count; i++)
-        lease = zc_gift_extend(b, n.found[i], m->lease);
+        lease = zc_lease_extend(b, n.found[i], m->lease);
     fill_ok(b, m, &n);
     b->out.lease = lease;
     zc_reply_send(b, s, &b->out, 0);

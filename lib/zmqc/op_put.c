@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "zmqc/gift.h"
+#include "zmqc/lease.h"
 #include "zmqc/message.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
@@ -241,9 +242,9 @@ void zc_op_rep(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     struct zc_delivery *d = NULL;
     struct zc_slice id = m->id;
     if (id.len > 0) {
-        d = zc_gift_by_message(b, s, id, m->name);
+        d = zc_lease_by_message(b, s, id, m->name);
     } else if (m->delivery.len > 0) {
-        d = zc_gift_delivery(b, s, m->delivery);
+        d = zc_lease_find(b, s, m->delivery);
         if (d != NULL)
             id = zc_slice(d->request_id, d->request_id_len);
     }
@@ -254,7 +255,7 @@ void zc_op_rep(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     }
     if (q != NULL)
         zc_request_free(&b->requests, &b->timers, q);
-    int64_t ticket = d != NULL ? zc_gift_ack(b, &d, 1) : 0;
+    int64_t ticket = d != NULL ? zc_lease_ack(b, &d, 1) : 0;
     if (ticket < 0)
         zc_reply_storage(b, s, m->id, (int)ticket);
     else

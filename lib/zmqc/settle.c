@@ -59,6 +59,7 @@ void zc_settle_revive(struct zc_broker *b, struct zc_message *m)
     m->orphan = m->settled = false;
     m->mailbox->redelivered++;
     b->count.redelivered++;
+    m->revived = true;
     zc_message_set_state(b, m, ZC_MESSAGE_PENDING);
     /* A removal is on disk already: without room for the new record memory alone keeps it. */
     if (b->journal == NULL || zc_message_store(b, m) < 0)
@@ -102,7 +103,10 @@ void zc_settle_failed(struct zc_broker *b, uint64_t ticket)
         struct zc_message *m = e.message;
         if (e.put) {
             m->place = 0;
-            zc_message_free(b, m);
+            if (m->revived) /* acknowledged once: memory keeps it */
+                zc_message_show(b, m);
+            else
+                zc_message_free(b, m);
             continue;
         }
         if (m->taken)
