@@ -166,8 +166,9 @@ static int64_t do_read(int dir_fd, const struct zc_disk_op *op, int *fd)
     if (err != 0)
         return err;
 #ifdef POSIX_FADV_DONTNEED
+    /* All of the file: of a range, the kernel keeps the pages that it covers in part. */
     if (op->uncached)
-        posix_fadvise(*fd, (off_t)op->offset, (off_t)op->len, POSIX_FADV_DONTNEED);
+        posix_fadvise(*fd, 0, 0, POSIX_FADV_DONTNEED);
 #endif
     while (got < op->len) {
         ssize_t n = pread(*fd, op->data + got, op->len - got, (off_t)(op->offset + got));

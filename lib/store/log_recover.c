@@ -3,15 +3,21 @@
  * records, segment by segment, given out as events in log order while at most one piece of one file
  * is in memory; then repair (log_repair.c).
  *
+ * Heads and the last segment are read past the page cache: after a failed fsync the cache holds
+ * bytes that never reached the disk and never will, and a process that is started anew must not
+ * take them for durable.
+ *
  *   HEADS -> SCAN -> DROP -> SYNC -> ZERO -> NEXT -> DONE
  */
 #include "base/check.h"
 #include "store/log_priv.h"
 
 #define PIECE (1u << 20)
-/* Around a block that cannot be read the log reads in pieces of this size, and gives up after so
- * many unreadable ones in a row: that is a dead disk, not a bad block. */
+/* Around a block that cannot be read the log reads in pieces of this size, each tried again a few
+ * times, and gives up after so many unreadable ones in a row: that is a dead disk, not a bad block.
+ */
 #define PIECE_CAREFUL 4096u
+#define TRIES_MAX 3
 #define HOLES_MAX 64
 
 static struct zc_segment *at_work(struct zc_log *log)
@@ -86,7 +92,7 @@ static void scan_start(struct zc_log *log)
     zc_log_scan_start(&log->recover.scan, s->limit != 0 ? s->limit : UINT64_MAX);
     log->recover.over = false;
     log->recover.careful_until = 0;
-    log->recover.holes = 0;
+    log->recover.holes = log->recover.tries = 0;
 }
 
 /* SCAN: the next piece of the file at work. */
@@ -111,7 +117,8 @@ static bool scan_op(struct zc_log *log, struct zc_disk_op *ret_op)
                                   .segment = at_work(log)->number,
                                   .offset = offset,
                                   .data = scan->window.data + scan->window.len,
-                                  .len = r->piece};
+                                  .len = r->piece,
+                                  .uncached = at_work(log)->limit == 0};
     return true;
 }
 
@@ -125,6 +132,9 @@ static void scan_hole(struct zc_log *log)
         r->careful_until = offset + r->piece;
         return;
     }
+    if (r->tries++ < TRIES_MAX)
+        return;
+    r->tries = 0;
     if (++r->holes > HOLES_MAX) {
         zc_log_recover_fail(log, ZC_EIO, at_work(log)->number, " cannot be read");
         return;
@@ -147,7 +157,7 @@ static void scan_input(struct zc_log *log, const struct zc_disk_completion *done
         ZC_ASSERT((uint64_t)done->result <= r->piece);
         r->scan.window.len += (size_t)done->result;
         r->scan.eof = (size_t)done->result < r->piece;
-        r->holes = 0;
+        r->holes = r->tries = 0;
     }
     if (r->over)
         r->scan.pos = r->scan.window.len;
@@ -223,7 +233,8 @@ static bool head_op(struct zc_log *log, struct zc_disk_op *ret_op)
         *ret_op = (struct zc_disk_op){.kind = ZC_DISK_READ,
                                       .segment = at_work(log)->number,
                                       .data = r->head,
-                                      .len = sizeof(r->head)};
+                                      .len = sizeof(r->head),
+                                      .uncached = true};
         return true;
     }
     r->phase = log->segments.len > 0 ? ZC_RECOVER_SCAN : ZC_RECOVER_NEXT;

@@ -44,6 +44,7 @@ struct fd {
     bool fail_reads;   /* every READ at or above fail_from */
     uint64_t fail_from, fail_to;
     bool fail_removes;
+    bool spare_reads; /* the rate is not for READ: to a log that opens, a failing block is damage */
 };
 
 static inline uint64_t fd_rand(struct fd *d)
@@ -119,6 +120,13 @@ static inline void fd_poke(struct fd_file *f, uint64_t offset, const void *data,
     memcpy(f->stable + offset, data, len);
 }
 
+/* One bit turns over on the disk. */
+static inline void fd_flip(struct fd_file *f, uint64_t bit)
+{
+    f->cache[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    f->stable[bit / 8] = f->cache[bit / 8];
+}
+
 static inline void fd_flush(struct fd_file *f)
 {
     for (size_t s = 0; s < f->cap / FD_SECTOR; s++) {
@@ -135,7 +143,7 @@ static inline int64_t fd_write(struct fd *d, const struct zc_disk_op *op, int fa
         return ZC_ENOENT;
     size_t len = op->len;
     d->writes++;
-    if (d->fail_writes || (fault != 0 && !op->sync)) {
+    if (d->fail_writes || (fault != 0 && (!op->sync || fd_rand(d) % 2 == 0))) {
         /* Part of it may have been written. */
         len = len > 0 ? fd_rand(d) % len : 0;
         fault = fault != 0 ? fault : ZC_EIO;
@@ -204,7 +212,8 @@ static inline int64_t fd_do(struct fd *d, const struct zc_disk_op *op)
 {
     int fault = 0;
     d->ops++;
-    if (d->ops == d->fail_at || (d->fail_rate > 0 && (int)(fd_rand(d) % 1000) < d->fail_rate))
+    if (d->ops == d->fail_at || (d->fail_rate > 0 && (int)(fd_rand(d) % 1000) < d->fail_rate &&
+                                 !(d->spare_reads && op->kind == ZC_DISK_READ)))
         fault = d->fail_err != 0 ? d->fail_err : ZC_EIO;
     switch (op->kind) {
     case ZC_DISK_CREATE:

@@ -116,6 +116,7 @@ static inline void user_record(struct user *u, const struct zc_log_event *ev)
 static inline void user_ready(struct user *u)
 {
     u->ready = true;
+    u->disk.spare_reads = false;
     for (uint64_t seq = 1; seq < u->seq_next; seq++) {
         struct user_msg *m = &u->msgs[seq];
         bool must = m->state == U_LIVE, never = m->state == U_NONE || m->state == U_GONE;
@@ -128,10 +129,13 @@ static inline void user_ready(struct user *u)
         }
         if (never && m->known && !u->damage_expected) {
             test_faults++;
-            printf("message %llu came back\n", (unsigned long long)seq);
+            printf("message %llu came back (state %d, place %llx, put at %llx)\n",
+                   (unsigned long long)seq, m->state, (unsigned long long)m->place_known,
+                   (unsigned long long)m->place);
         }
         m->state = m->known ? U_LIVE : (m->state == U_NONE ? U_NONE : U_GONE);
         m->place = m->place_known;
+        m->put_ticket = m->remove_ticket = 0; /* tickets begin anew */
         CHECK(!m->known || seq <= zc_log_seq_max(u->log));
     }
 }
@@ -320,6 +324,7 @@ static inline void user_open_quiet(struct user *u)
         u->msgs[seq].known = false;
     u->seq_base = 1;
     u->ready = u->closed = u->unusable = false;
+    u->disk.spare_reads = true;
     u->synced = u->written = 0;
     u->last_seq = 0;
     u->in_order = true;

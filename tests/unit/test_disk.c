@@ -426,8 +426,7 @@ TEST(disk_carries_a_log)
     memset(body, 'b', sizeof(body));
     uint64_t start = uv_hrtime();
     for (uint64_t i = 1; i <= 2000; i++) {
-        int64_t t =
-            zc_log_append(wal, ZC_RECORD_PUT, i, zc_slice(body, sizeof(body)), true, NULL);
+        int64_t t = zc_log_append(wal, ZC_RECORD_PUT, i, zc_slice(body, sizeof(body)), true, NULL);
         CHECK(t == (int64_t)i);
         pump();
         while (synced < i && uv_loop_alive(&loop)) {

@@ -551,6 +551,7 @@ TEST(log_newer_version)
         f->cache[copy + 8] = 2;
         uint32_t crc = zc_crc32c(0, f->cache + copy, 60);
         memcpy(f->cache + copy + 60, &crc, 4);
+        fd_poke(f, 0, f->cache, 128);
     }
     user_open(&u);
     CHECK(u.unusable && strstr(u.unusable_text, "newer version") != NULL);
