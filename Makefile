@@ -24,6 +24,7 @@ FUZZ_SECONDS ?= 60
 CC := $(if $(filter default,$(origin CC)),cc,$(CC))
 AR ?= ar
 PKG_CONFIG ?= pkg-config
+OBJCOPY ?= objcopy
 PYTHON ?= python3
 INSTALL ?= install
 UNAME := $(shell uname -s)
@@ -90,11 +91,12 @@ SOLINK := libzmqcat.so
 SHARED_LDFLAGS := -shared -Wl,-soname,$(SONAME) -Wl,--no-undefined -Wl,--as-needed
 endif
 SHARED := $(B)/$(SOFILE)
+STATIC := $(B)/static/libzmqcat.a
 
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all
-all: $(PROGRAMS) $(CLIENT) $(SHARED) ## build the programs and the client library into build/
+all: $(PROGRAMS) $(CLIENT) $(SHARED) $(STATIC) ## build the programs and the client library into build/
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
@@ -112,6 +114,19 @@ $(CORE) $(HOST) $(CLIENT):
 	@rm -f $@
 	@$(SAY) '  ar    $@'
 	$(Q)$(AR) rcs $@ $^
+# The library that is installed: one object in which only the names of zmqcat.h can be seen, so that
+# no name of ours meets one of the program it is linked to.
+$(STATIC): $(patsubst %.c,$(B)/pic/%.o,$(CLIENT_SRC) $(CLIENT_BASE_SRC))
+	@mkdir -p $(@D)
+	@rm -f $@
+	@$(SAY) '  ar    $@'
+ifeq ($(UNAME),Darwin)
+	$(Q)$(LD) -r -exported_symbol '_zmqcat_*' -o $(@D)/zmqcat.o $^
+else
+	$(Q)$(LD) -r -o $(@D)/zmqcat.o $^
+	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='zmqcat_*' $(@D)/zmqcat.o
+endif
+	$(Q)$(AR) rcs $@ $(@D)/zmqcat.o
 # Only what zmqcat.h marks ZMQCAT_PUBLIC leaves the shared library.
 $(SHARED): $(patsubst %.c,$(B)/pic/%.o,$(CLIENT_SRC) $(CLIENT_BASE_SRC))
 	@$(SAY) '  link  $@'
@@ -156,22 +171,24 @@ deps-dev: ## install what `make lint` and `make fuzz` need besides
 
 # ---- tests ----
 SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-ASAN_MAKE = $(MAKE) B=$(B_ASAN) HARDEN= CFLAGS="-O1 -g" EXTRA_CFLAGS="$(SAN_FLAGS)"
+# gcc's shared libubsan ignores log_path, with which tests/run collects the reports.
+ASAN_MAKE = +@$(MAKE) --no-print-directory B=$(B_ASAN) HARDEN= CFLAGS="-O1 -g" \
+	EXTRA_CFLAGS="$(SAN_FLAGS)" EXTRA_LDFLAGS=-static-libubsan
 RUN = $(PYTHON) tests/run --build $(B) --asan $(B_ASAN)
 .PHONY: programs-check programs-fuzz check check-all sanitize fuzz fuzz-run lint quickstart
 programs-check: all $(UNITS) $(SIM)
 programs-fuzz: $(FUZZERS)
 check: programs-check ## build and run the tests that need only this machine
-	@$(ASAN_MAKE) programs-fuzz
+	$(ASAN_MAKE) programs-fuzz
 	@$(RUN) $(T)
 check-all: programs-check ## check, long variants, systemd in a container, all again sanitized
-	@$(ASAN_MAKE) programs-check programs-fuzz
+	$(ASAN_MAKE) programs-check programs-fuzz
 	@$(RUN) --all $(T)
 sanitize: ## the tests under gcc's address and undefined behaviour sanitizers only
-	@$(ASAN_MAKE) programs-check programs-fuzz
+	$(ASAN_MAKE) programs-check programs-fuzz
 	@$(RUN) --sanitize $(T)
 fuzz: ## fuzz each parser for FUZZ_SECONDS (60) with clang's libFuzzer
-	@$(MAKE) B=$(B_FUZZ) CC=clang HARDEN= CFLAGS="-O1 -g" fuzz-run \
+	@$(MAKE) --no-print-directory B=$(B_FUZZ) CC=clang HARDEN= CFLAGS="-O1 -g" fuzz-run \
 		EXTRA_CFLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
 # New inputs stay in build-fuzz/corpus; one that crashes lands beside it and is named.
 fuzz-run: $(LIBFUZZERS)
@@ -203,7 +220,7 @@ D = $(DESTDIR)
 install: all ## install under DESTDIR and PREFIX
 	$(INSTALL) -d $(D)$(BINDIR) $(D)$(LIBDIR)/pkgconfig $(D)$(INCLUDEDIR)
 	$(INSTALL) -m 755 $(PROGRAMS) $(D)$(BINDIR)
-	$(INSTALL) -m 644 $(CLIENT) $(SHARED) $(D)$(LIBDIR)
+	$(INSTALL) -m 644 $(STATIC) $(SHARED) $(D)$(LIBDIR)
 	$(if $(filter $(SONAME),$(SOFILE)),,ln -sf $(SOFILE) $(D)$(LIBDIR)/$(SONAME))
 	ln -sf $(SOFILE) $(D)$(LIBDIR)/$(SOLINK)
 	$(INSTALL) -m 644 lib/client/zmqcat.h $(D)$(INCLUDEDIR)
