@@ -249,7 +249,7 @@ class Conn:
         """True when the hub closes (frames before that are dropped)."""
         try:
             while True:
-                self.recv(seconds)
+                self.recv_bytes(seconds)
         except Closed:
             return True
         except TimeoutError:

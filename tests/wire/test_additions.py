@@ -319,7 +319,7 @@ class Looking(harness.Case):
         self.assertEqual(page, {"names": prefixed[3:], "more": False})
         self.assertEqual(c.call(v=1, op="list", name="zzz")["result"],
                          {"names": [], "more": False})
-        for bad in (0, 1001, -3):
+        for bad in (0, 1025, -3):
             self.assertErr(c.call(v=1, op="list", max=bad), "invalid")
 
     def test_a_long_list_has_pages_that_fit_the_frame(self):

@@ -110,6 +110,10 @@ class Load:
                 time.sleep(self.rng.uniform(0.02, 0.4))
                 self.hub.kill(signal.SIGKILL)
                 self.hub.start()
+                if self.rng.random() < 0.85:  # else it may be killed while it recovers
+                    c = Conn(self.hub.path, timeout=20)
+                    c.sync()
+                    c.close()
         finally:
             self.stop.set()
 
@@ -133,6 +137,9 @@ class Crashes(harness.Case):
                     break
                 load.got(name, got)
         why = "seed %d" % seed
+        if os.environ.get("ZMQCAT_TEST_VERBOSE"):
+            print(why, {k: len(v) for k, v in load.acknowledged.items()},
+                  {k: len(v) for k, v in load.received.items()}, load.takes_lost_at_most)
         self.assertEqual(load.again, [], why)
         self.assertGreater(sum(map(len, load.acknowledged.values())), 50, why)
         for name, put in load.acknowledged.items():

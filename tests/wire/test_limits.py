@@ -64,6 +64,7 @@ class Limits(harness.Case):
 
     def test_sessions_max(self):
         hub = self.hub("--sessions-max", "3")
+        wait_for(lambda: hub.status()["sessions"] == 0)
         held = [self.conn(hub) for _ in range(3)]
         for c in held:
             c.sync()
@@ -98,17 +99,19 @@ class Control(harness.Case):
         hub = self.hub()
         c = self.conn(hub)
         c.put("q", "x")
-        got = hub.control().call(v=1, op="status", id="s")
+        ctl = hub.control()
+        self.addCleanup(ctl.close)
+        got = ctl.call(v=1, op="status", id="s")
         self.assertFrame(got, op="ok", id="s")
         status = got["result"]
-        self.assertEqual(set(status), {"version", "uptime", "sessions", "mailboxes", "storage",
-                                       "tunnel"})
+        self.assertLessEqual({"version", "uptime", "sessions", "mailboxes", "storage", "tunnel"},
+                             set(status))
         self.assertIsNone(status["tunnel"])
         self.assertEqual((status["sessions"], status["mailboxes"]), (1, 1))
         self.assertEqual(status["storage"]["state"], "memory")
         hub = self.hub(durable=True)
         storage = hub.status()["storage"]
-        self.assertEqual(set(storage), {"state", "path", "bytes", "segments", "set_aside"})
+        self.assertLessEqual({"state", "path", "bytes", "segments", "set_aside"}, set(storage))
         self.assertEqual((storage["state"], storage["path"]), ("ok", hub.mailbox))
 
     def test_only_its_own_operations(self):
