@@ -63,7 +63,8 @@ static void unknown(struct zc_broker *b, struct zc_session *s, const struct zc_m
     char text[16 + ZC_MSG_OP_MAX];
     size_t n = strlen("unknown op ");
     memcpy(text, "unknown op ", n);
-    memcpy(text + n, m->op.data, m->op.len);
+    if (m->op.len > 0)
+        memcpy(text + n, m->op.data, m->op.len);
     struct zc_msg *out = &b->out;
     zc_msg_clear(out);
     out->op = zc_slice_str("err");
