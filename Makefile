@@ -96,7 +96,7 @@ STATIC := $(B)/static/libzmqcat.a
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all
-all: $(PROGRAMS) $(CLIENT) $(SHARED) $(STATIC) ## build the programs and the client library into build/
+all: $(PROGRAMS) $(CLIENT) $(SHARED) $(STATIC) ## build programs and client library into build/
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
