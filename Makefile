@@ -173,7 +173,7 @@ deps-dev: ## install what `make lint` and `make fuzz` need besides
 SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 # gcc's shared libubsan ignores log_path, with which tests/run collects the reports.
 ASAN_MAKE = +@$(MAKE) --no-print-directory B=$(B_ASAN) HARDEN= CFLAGS="-O1 -g" \
-	EXTRA_CFLAGS="$(SAN_FLAGS)" EXTRA_LDFLAGS=-static-libubsan
+	EXTRA_CFLAGS="$(SAN_FLAGS)" PROGRAM_LDFLAGS="$(PROGRAM_LDFLAGS) -static-libubsan"
 RUN = $(PYTHON) tests/run --build $(B) --asan $(B_ASAN)
 .PHONY: programs-check programs-fuzz check check-all sanitize fuzz fuzz-run lint quickstart
 programs-check: all $(UNITS) $(SIM)
