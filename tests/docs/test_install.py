@@ -1,24 +1,10 @@
-"""`make install` and `make uninstall` with DESTDIR: what is there, that it works from there, that
-nothing is left."""
+"""`make install` and `make uninstall` with DESTDIR: what is there, that it runs from there, that
+nothing is left. (tests/cli/test_library.py builds programs against what is installed.)"""
 import os, re, stat, subprocess, sys, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
 from harness import BUILD, ROOT
-
-PROGRAM = """
-#include <stdio.h>
-#include <zmqcat.h>
-int main(void)
-{
-    struct zmqcat *bus = NULL;
-    int err = zmqcat_open("unix:///nonexistent/zmqcat", "t", &bus);
-    printf("%d %s\\n", err, bus ? zmqcat_error_text(bus) : "no memory");
-    zmqcat_free(bus);
-    return err == 0;
-}
-"""
-
 
 def make(target, **variables):
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
@@ -75,27 +61,6 @@ class Install(unittest.TestCase):
                                   capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertRegex(done.stdout, r"\A\S*zmqcat\S* \d+\.\d+\.\d+\n\Z")
-
-    def test_a_program_builds_against_the_library(self):
-        env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.top, "usr/lib/pkgconfig"),
-                   PKG_CONFIG_SYSROOT_DIR=self.top, PKG_CONFIG_ALLOW_SYSTEM_CFLAGS="1",
-                   PKG_CONFIG_ALLOW_SYSTEM_LIBS="1")
-        source = os.path.join(self.top, "t.c")
-        with open(source, "w") as f:
-            f.write(PROGRAM)
-        for kind in ((), ("--static",)):
-            flags = subprocess.run(["pkg-config", *kind, "--cflags", "--libs", "zmqcat"], env=env,
-                                   capture_output=True, text=True, check=True).stdout.split()
-            if kind:  # the archive itself, the system's libraries as they are
-                flags = [f if f != "-lzmqcat" else "-l:libzmqcat.a" for f in flags]
-            program = os.path.join(self.top, "t")
-            done = subprocess.run(["cc", "-Wall", "-Werror", source, "-o", program, *flags],
-                                  capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            ran = subprocess.run([program], capture_output=True, text=True,
-                                 env=dict(env, LD_LIBRARY_PATH=os.path.join(self.top, "usr/lib")))
-            self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
-            self.assertRegex(ran.stdout, r"^-\d .*nonexistent/zmqcat")
 
     def test_uninstall_leaves_nothing(self):
         make("uninstall", DESTDIR=self.top, PREFIX="/usr")
