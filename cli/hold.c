@@ -10,6 +10,7 @@
 #include "verbs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -131,9 +132,15 @@ static int show(struct hold *h, const struct zmqcat_msg *m)
     zc_print_payload(&out, m, false);
     int status = zc_out_flush(&out);
     zc_out_done(&out);
-    if (status != 0)
+    if (status != 0) {
         settle(h, false);
-    return status;
+        return status;
+    }
+    /* The end of the output is the end of the payload, for whoever reads it from a pipe. */
+    int null = open("/dev/null", O_WRONLY);
+    if (null >= 0 && dup2(null, STDOUT_FILENO) >= 0)
+        close(null);
+    return 0;
 }
 
 int zc_hold_reserve(const struct zc_args *args)

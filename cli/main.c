@@ -88,7 +88,8 @@ static int help(void)
         printf("  %-26s %.*s\n", left, (int)strcspn(verbs[i].help, ":."), verbs[i].help);
     }
     puts("");
-    paragraph("`zmqcat COMMAND --help` tells more; zmqcat(1) tells all. Options may stand after "
+    paragraph("`zmqcat COMMAND --help` tells more; zmqcat(1) tells all; --version prints the "
+              "version. Options may stand after "
               "arguments; -- ends them. The hub's address: --listen, else ZMQCAT_LISTEN, else the "
               "system's or the user's socket.");
     puts("");

@@ -1,4 +1,4 @@
-/* A program as a user of the installed library writes it: put, take, answer a request, subscribe. */
+/* A program as a user of the installed library writes it: put, take, publish, subscribe. */
 #include <stdio.h>
 #include <string.h>
 

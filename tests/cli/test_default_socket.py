@@ -1,7 +1,7 @@
 """Which socket the command uses when none is named, and whom it trusts there (field case H14).
 
-As root, the command runs as a user id that nobody has, in a mount namespace of its own with an empty
-/run, so that no real socket is met and none is made.
+As root, the command runs as a user id that nobody has, in a mount namespace of its own with an
+empty /run, so that no real socket is met and none is made.
 """
 import os, shutil, socket, subprocess, sys, threading, unittest
 
@@ -24,7 +24,6 @@ class Squatter:
 
     def __init__(self, path, uid):
         self.path, self.got, self.accepted = path, b"", 0
-        r, w = os.pipe()
         self.sock = socket.socket(socket.AF_UNIX)
         # listen() decides whose credentials a client sees: it is called by a child of that user,
         # on the socket that we go on with.
@@ -40,8 +39,6 @@ class Squatter:
                 os._exit(0)
             finally:
                 os._exit(1)
-        os.close(r)
-        os.close(w)
         if os.waitpid(pid, 0)[1] != 0:
             raise AssertionError("the child could not listen")
         self.thread = threading.Thread(target=self.serve, daemon=True)

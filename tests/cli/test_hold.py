@@ -1,9 +1,9 @@
 """reserve and ready: messages held while somebody decides (field case R10)."""
-import os, signal, subprocess, sys, time, unittest
+import os, re, signal, subprocess, sys, time, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
-from harness import CLI, SLOW, cli
+from harness import BUILD, CLI, ROOT, SLOW, cli
 
 
 class Hold(harness.Case):
@@ -56,6 +56,20 @@ class Hold(harness.Case):
                 self.assertEqual(b"hint" in got.stderr,
                                  any(w in answer for w in (b"what", b"know", b"   ", b"xx")))
                 self.z("take", "jobs", "--wait", "0")
+
+    def test_a_shell_works_on_a_job(self):
+        """The example of zmqcat(1), word for word."""
+        with open(os.path.join(ROOT, "docs/man/zmqcat.1")) as f:
+            example = re.search(r"^coproc.*?(?=^\.Ed)", f.read(), re.M | re.S)[0]
+        script = "work() { read -r n && cat >/dev/null && return $n; }\n" + example
+        for status, left in ((0, 0), (1, 1)):
+            self.z("put", "jobs", stdin=b"%d\nand more" % status)
+            env = dict(os.environ, PATH=BUILD + ":" + os.environ["PATH"],
+                       ZMQCAT_LISTEN=self.bus.listen)
+            got = subprocess.run(["bash", "-c", script], capture_output=True, env=env,
+                                 stdin=subprocess.DEVNULL, timeout=20 * SLOW)
+            self.assertEqual((got.returncode, got.stdout, got.stderr), (0, b"", b""))
+            self.assertEqual((self.stat()["depth"], self.stat()["leased"]), (left, 0))
 
     def test_answers_are_read_while_they_come(self):
         self.z("put", "jobs", "job")
