@@ -1,3 +1,4 @@
+/* The record codec, segment heads and the table of segments. */
 #include "base/crc32c.h"
 #include "store/disk.h"
 #include "store/record.h"
