@@ -89,7 +89,13 @@ void answer_err(struct world *w, struct conn *c, const struct zc_msg *m)
         if (zc_slice_is(m->code, "no_delivery"))
             lease_answer(w, c, want, m);
         else
-            return; /* ambiguous: the request stays open and is never judged */
+            lease_unsure(w, c, want);
+    }
+    if (want->op == OP_REP)
+        lease_unsure(w, c, want);
+    if (want_waits(want) && zc_slice_is(m->code, "storage")) {
+        w->boxes[want->box].disturbed = true;
+        w->boxes[want->box].failed_takes += want->op == OP_TAKE;
     }
     wants_remove(&c->wants, want);
 }

@@ -39,7 +39,7 @@ static struct want begin(struct world *w, struct conn *c, enum op op, const char
     return want;
 }
 
-static void ask_put(struct world *w, struct conn *c, bool req)
+void ask_put(struct world *w, struct conn *c, bool req)
 {
     static uint8_t payload[1 << 16];
     struct want want = begin(w, c, req ? OP_REQ : OP_PUT, req ? "req" : "put");
@@ -111,7 +111,9 @@ static void send_waiter(struct world *w, struct conn *c, struct want *want)
         w->made.has |= ZC_MSG_HAS_MAX;
         w->made.max = want->max;
     }
-    if (want->op == OP_RESERVE && want->wait_ms < 0 && rnd_one_in(&w->rnd, 4))
+    /* Without an id an err cannot be told from that to another request without one. */
+    if (want->op == OP_RESERVE && want->wait_ms < 0 && w->p.kind != PROFILE_FAULTS &&
+        w->p.kind != PROFILE_TINY && rnd_one_in(&w->rnd, 4))
         want->id[0] = 0;
     ask_send(w, c, want);
 }

@@ -21,7 +21,7 @@ struct conn *conn_open(struct world *w, int client)
     char identity[32];
     struct zc_peer peer = {.identity = identity, .name = "@"};
     struct conn *c;
-    if (w->conns_len == CONNS_MAX)
+    if (w->conns_len >= (w->calm ? CONNS_MAX : CONNS_MAX - 16))
         return NULL;
     c = calloc(1, sizeof *c);
     ZC_ASSERT(c != NULL);
@@ -115,6 +115,7 @@ static void accept_bytes(struct world *w, struct conn *c, const struct zc_slice 
     }
     c->kernel += most;
     c->progress_at = world_ns(w);
+    c->cause &= ~(uint32_t)CAUSE_STALLED;
     zc_hub_sent(w->hub, c->session, w->now, most);
     frames_out(w, c);
 }

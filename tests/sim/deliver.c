@@ -84,6 +84,11 @@ static bool check_holder(struct world *w, struct conn *c, struct message *m, uin
     if (!m->held || d->over)
         return true;
     conn_note_causes(w, holder);
+    if (d->acks > 0 && w->disk.faults_done > 0) {
+        /* Its ack failed with the store; the err has not arrived yet. */
+        m->half_acked = true;
+        return true;
+    }
     if (d->releasing || holder->cause != 0 || world_ns(w) >= d->lease_min)
         return true;
     if (doubtful)
@@ -197,6 +202,7 @@ static uint32_t record(struct world *w, struct conn *c, uint32_t uid, const stru
         return 0;
     }
     w->deliveries_len++;
+    world_trace(w, "delivery %u is message %u", n, uid);
     d->message = uid;
     d->conn = c->number;
     d->idx = w->idx;
@@ -237,9 +243,9 @@ void deliver_message(struct world *w, struct conn *c, const struct zc_msg *f)
         order_fifo(w, c, m, d->take);
     order_waiters(w, want, uid);
     m->seen++;
-    m->power_lost = false;
-    if (f->attempt > m->attempt)
+    if (f->attempt > m->attempt || m->power_lost)
         m->attempt = f->attempt;
+    m->power_lost = m->maybe_lost = false;
     if (!check_holder(w, c, m, uid, d->doubtful)) {
         d->over = true;
     } else {

@@ -273,6 +273,10 @@ static int64_t do_remove(struct disk *d, const struct zc_disk_op *op)
     if (f == NULL)
         return ZC_ENOENT;
     f->present = false;
+    if (op->aside)
+        d->set_aside++;
+    if (op->sync_dir)
+        dir_sync(d);
     return 0;
 }
 

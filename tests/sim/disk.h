@@ -74,7 +74,7 @@ struct disk {
     struct disk_pending pending[DISK_PENDING_MAX];
     size_t pending_len;
     uint64_t faults_done; /* injected so far */
-    uint64_t syncs;
+    uint64_t syncs, set_aside;
     bool overloaded; /* more requests at once, or more files, than the model has room for */
 };
 

@@ -5,16 +5,16 @@
 #include "base/check.h"
 #include "model.h"
 
-static bool holds_lease(struct world *w, const struct conn *c)
+static uint32_t holds_lease(struct world *w, const struct conn *c)
 {
     for (uint32_t i = w->deliveries_len - 1; i > 0; i--) {
         const struct delivery *d = &w->deliveries[i];
         const struct message *m = &w->messages[d->message];
-        if (d->conn == c->number && m->held && m->delivery == i && !d->over && !d->releasing &&
-            !m->fading && world_ns(w) < d->lease_min)
-            return true;
+        if (d->conn == c->number && m->held && m->gone == NO && m->delivery == i && !d->over &&
+            !d->releasing && d->acks == 0 && world_ns(w) < d->lease_min)
+            return d->message;
     }
-    return false;
+    return 0;
 }
 
 void model_closed(struct world *w, struct conn *c)
@@ -22,7 +22,8 @@ void model_closed(struct world *w, struct conn *c)
     if (c->cause == 0)
         world_fail(w, "c%u: closed by the hub without a reason", c->number);
     else if (c->cause == CAUSE_SILENT && holds_lease(w, c))
-        world_fail(w, "c%u: closed for its silence while it holds a lease", c->number);
+        world_fail(w, "c%u: closed for its silence while it holds message %u", c->number,
+                   holds_lease(w, c));
     else if (c->cause == CAUSE_GARBAGE && !c->saw_bad_frame && c->kernel == 0)
         world_fail(w, "c%u: closed for a bad frame without saying so", c->number);
 }
@@ -42,9 +43,8 @@ static void release_want(struct world *w, struct want *want)
     for (int i = -1; i < want->more_count; i++) {
         uint32_t target = i < 0 ? want->target : want->more[i];
         m = &w->messages[w->deliveries[target].message];
-        if (target == 0 || !m->fading)
+        if (target == 0 || w->deliveries[target].acks == 0 || m->delivery != target)
             continue;
-        m->fading = false;
         if (m->gone == NO)
             m->gone = MAYBE;
     }
@@ -65,6 +65,7 @@ static void release_held(struct world *w, struct conn *c)
                 continue;
             m->held = false;
             d->over = true;
+            d->acks = 0;
             m->avail_at = world_ns(w);
             if (d->releasing) {
                 /* Whether a nack's delay counts is not known. */
@@ -83,16 +84,16 @@ void model_session_over(struct world *w, struct conn *c)
 {
     w->idx++;
     world_trace(w, "c%u is over", c->number);
-    release_held(w, c);
     for (size_t i = 0; i < c->wants.len; i++)
         release_want(w, &c->wants.list[i]);
+    release_held(w, c);
     c->wants.len = c->plans.len = 0;
 }
 
 /* Takes that may have had a message assigned when the hub died. */
 static uint32_t takes_under_way(const struct world *w, int box)
 {
-    uint32_t n = w->boxes[box].returning;
+    uint32_t n = w->boxes[box].returning + w->boxes[box].failed_takes;
     for (size_t i = 0; i < w->live_len; i++) {
         const struct conn *c = w->conns[w->live[i]];
         if (frames_unseen(w, c))
@@ -120,6 +121,8 @@ static void allow_losses(struct world *w, int box, uint32_t budget)
     for (size_t i = 0; i < b->live_len; i++)
         if (queue_required(w, &w->messages[b->live[i]]))
             g->members[g->len++] = b->live[i];
+    for (size_t i = 0; i < g->len; i++)
+        w->messages[g->members[i]].maybe_lost = true;
     g->budget = budget < g->len ? budget : (uint32_t)g->len;
     w->groups_len++;
     w->losses_allowed += g->budget;
@@ -134,8 +137,12 @@ static void message_crash(struct world *w, struct message *m, bool power_loss)
     }
     if (m->put == PUT_STORAGE)
         m->put = PUT_OPEN;
+    if (m->half_acked && m->gone == NO)
+        m->gone = MAYBE;
     m->held = false;
     w->deliveries[m->delivery].over = true;
+    w->deliveries[m->delivery].acks = 0;
+    m->due_at = m->submit_at + m->delay_ms * MS; /* a nack's delay may be forgotten */
     m->crossed = true;
     m->rep_due = false;
     m->power_lost |= power_loss || w->disk.faults_done > 0;
@@ -149,9 +156,9 @@ void model_crash(struct world *w, bool power_loss, bool clean)
         struct box *box = &w->boxes[b];
         uint32_t budget = takes_under_way(w, b);
         queue_compact(w, b);
-        if (w->p.hub.durable && !clean)
-            allow_losses(w, b, budget);
-        box->returning = 0;
+        if (w->p.hub.durable)
+            allow_losses(w, b, clean ? box->failed_takes : budget);
+        box->returning = box->failed_takes = 0;
         box->disturbed = true;
     }
     w->state = HUB_DOWN; /* from here on the hub is not told of anything */

@@ -19,17 +19,52 @@ bool lease_may_be_over(struct world *w, const struct delivery *d)
     return d->over || d->releasing || world_ns(w) >= d->lease_min || w->conns[d->conn]->cause != 0;
 }
 
+/* A rep by message id may mean another message of the same sender and id: what of them c holds may
+ * be acknowledged by it. False: there is none. */
+static bool has_twins(struct world *w, const struct conn *c, const struct want *want)
+{
+    const struct delivery *target = &w->deliveries[want->target];
+    const struct message *m = &w->messages[target->message];
+    bool found = false;
+    for (uint32_t i = 1; want->id[0] != 0 && i < w->messages_len; i++) {
+        struct message *other = &w->messages[i];
+        struct delivery *d = &w->deliveries[other->delivery];
+        if (other == m || other->submit_idx == 0 || other->conn != m->conn ||
+            strcmp(other->id, m->id) != 0)
+            continue;
+        found = true;
+        if (!other->held || d->conn != c->number)
+            continue;
+        d->releasing = true;
+        if (other->gone == NO)
+            other->gone = MAYBE;
+    }
+    return found;
+}
+
+/* By message id the delivery is meant that c holds now, not the one it once had. */
+static void resolve_rep(struct world *w, struct conn *c, struct want *want)
+{
+    struct message *m = &w->messages[w->deliveries[want->target].message];
+    has_twins(w, c, want);
+    if (want->id[0] != 0 && m->gone == NO && wants_waiting(c, m->box, false) > 0)
+        m->gone = MAYBE; /* its frame may be on the way to c */
+    if (want->id[0] != 0 && m->held && w->deliveries[m->delivery].conn == c->number)
+        want->target = m->delivery;
+}
+
 void lease_submit(struct world *w, struct conn *c, struct want *want)
 {
     uint32_t list[5];
     size_t n = targets(want, list);
+    if (want->op == OP_REP)
+        resolve_rep(w, c, want);
     for (size_t i = 0; i < n; i++) {
         struct delivery *d = &w->deliveries[list[i]];
-        struct message *m = &w->messages[d->message];
         if (list[i] == 0 || d->conn != c->number || d->over)
             continue;
         if (want->op == OP_ACK || want->op == OP_REP)
-            m->fading = true;
+            d->acks++;
         if (want->op == OP_NACK)
             d->releasing = true;
         if (want->op == OP_TOUCH) {
@@ -39,6 +74,12 @@ void lease_submit(struct world *w, struct conn *c, struct want *want)
             d->lease_max = end;
         }
     }
+}
+
+static void less_acks(const struct want *want, struct delivery *d)
+{
+    if ((want->op == OP_ACK || want->op == OP_REP) && d->acks > 0)
+        d->acks--;
 }
 
 /* The message may have gone to another session before this answer was seen. */
@@ -68,6 +109,8 @@ static void done_ok(struct world *w, struct conn *c, struct want *want, uint32_t
         nack_ok(w, want, target);
         return;
     }
+    if (want->op == OP_TOUCH && (d->over || d->releasing))
+        return; /* it ended while this answer was on its way */
     if (d->over || m->delivery != target) {
         world_fail(w, "c%u: ok to delivery of %u, which was over", c->number, d->message);
         return;
@@ -82,7 +125,6 @@ static void done_ok(struct world *w, struct conn *c, struct want *want, uint32_t
     }
     d->over = true;
     m->held = false;
-    m->fading = false;
     m->gone = YES;
 }
 
@@ -93,11 +135,10 @@ static void done_not_found(struct world *w, struct conn *c, struct want *want, u
     struct message *m = &w->messages[d->message];
     if (target == 0 || d->conn != c->number)
         return;
-    if (want->op != OP_NACK)
-        m->fading = false;
+    less_acks(want, d);
     conn_note_causes(w, c);
     if (!d->over && m->delivery == target && m->held && world_ns(w) < d->lease_min &&
-        !(d->releasing && want->op != OP_NACK) && c->cause == 0 && m->gone == NO)
+        !(d->releasing && want->op != OP_NACK) && c->cause == 0 && m->gone == NO && !m->half_acked)
         world_fail(w, "c%u: delivery of %u not found, but its lease lasts %lld ms more", c->number,
                    d->message, (long long)((d->lease_min - world_ns(w)) / MS));
 }
@@ -107,11 +148,24 @@ static void rep_ok(struct world *w, struct conn *c, struct want *want)
 {
     struct delivery *d = &w->deliveries[want->target];
     struct message *m = &w->messages[d->message];
+    bool twins = has_twins(w, c, want);
     if (want->target == 0 || d->conn != c->number)
         return;
-    m->fading = false;
+    less_acks(want, d);
+    if (twins) {
+        m->gone = m->gone == NO ? MAYBE : m->gone;
+        d->releasing = true;
+        return;
+    }
     if (d->take) {
         m->rep_due |= m->is_req && !m->crossed;
+        return;
+    }
+    if (m->delivery != want->target && m->held && want->id[0] != 0 &&
+        w->deliveries[m->delivery].conn == c->number) {
+        /* c got it once more meanwhile: which of the two the rep meant is not known */
+        m->gone = MAYBE;
+        w->deliveries[m->delivery].releasing = true;
         return;
     }
     if (m->delivery != want->target || m->gone != NO)
@@ -124,6 +178,21 @@ static void rep_ok(struct world *w, struct conn *c, struct want *want)
     m->held = false;
     d->over = true;
     m->rep_due |= m->is_req && !m->crossed;
+}
+
+void lease_unsure(struct world *w, struct conn *c, struct want *want)
+{
+    uint32_t list[5];
+    size_t n = targets(want, list);
+    for (size_t i = 0; i < n; i++) {
+        struct delivery *d = &w->deliveries[list[i]];
+        struct message *m = &w->messages[d->message];
+        if (list[i] == 0 || d->conn != c->number || d->take)
+            continue;
+        d->releasing = true;
+        less_acks(want, d);
+        m->half_acked |= want->op == OP_ACK || want->op == OP_REP;
+    }
 }
 
 static bool named(const struct zc_msg *m, const char *name)

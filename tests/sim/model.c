@@ -12,8 +12,10 @@ static void submit(struct world *w, struct conn *c, struct want *want)
     want->idx = ++w->idx;
     want->at = world_ns(w);
     c->heard_at = world_ns(w);
-    world_trace(w, "c%u > %s %s box %d uid %u target %u", c->number, op_names[want->op], want->id,
-                want->box, want->uid, want->target);
+    c->cause &= ~(uint32_t)CAUSE_SILENT;
+    world_trace(w, "c%u > %s %s box %d uid %u max %d target %u %u %u %u", c->number,
+                op_names[want->op], want->id, want->box, want->uid, want->max, want->target,
+                want->more[0], want->more[1], want->more[2]);
     if (want->op == OP_GARBAGE)
         c->cause |= CAUSE_GARBAGE;
     if (want->op == OP_PUT || want->op == OP_REQ)
@@ -100,6 +102,7 @@ void model_message(struct world *w, struct conn *c, const struct zc_msg *m)
 /* Where a waiter's frame may be stuck, a message may be handed out and return unseen. */
 static void note_disturbances(struct world *w)
 {
+    struct zc_hub_stats stats;
     bool slow = w->disk_busy && world_ns(w) - w->disk_busy_since > 300 * MS;
     for (size_t i = 0; i < w->live_len; i++) {
         struct conn *c = w->conns[w->live[i]];
@@ -111,7 +114,10 @@ static void note_disturbances(struct world *w)
             if (wants_waiting(c, b, false) > 0)
                 w->boxes[b].disturbed_at = world_ns(w);
     }
+    zc_hub_stats(w->hub, &stats);
     for (int b = 0; b < BOXES_MAX && !w->disk_busy; b++) {
+        if (stats.storage == ZC_LOG_OK || stats.storage == ZC_LOG_FULL)
+            w->boxes[b].failed_takes = 0;
         if (w->boxes[b].disturbed)
             w->boxes[b].disturbed_at = world_ns(w);
         w->boxes[b].disturbed = false;

@@ -53,6 +53,8 @@ void order_passed(struct world *w);
 /* lease.c: ack, nack, touch, rep by the worker */
 void lease_submit(struct world *w, struct conn *c, struct want *want);
 void lease_answer(struct world *w, struct conn *c, struct want *want, const struct zc_msg *m);
+/* The store failed: the lease may be over, and after a crash the message may be gone. */
+void lease_unsure(struct world *w, struct conn *c, struct want *want);
 /* The holder of the message has surely lost it, or may have. */
 bool lease_may_be_over(struct world *w, const struct delivery *d);
 

@@ -54,7 +54,7 @@ static void event(struct world *w, const struct zc_hub_event *ev)
     case ZC_HUB_UNUSABLE:
         w->unusable = true;
         world_trace(w, "the store is unusable: %s", ev->text);
-        if (w->disk.faults_done == w->faults_before)
+        if (w->disk.faults_done == w->faults_before && ev->err != ZC_ENOSPC)
             world_fail(w, "the hub calls its store unusable: %s (%d)", ev->text, ev->err);
         break;
     case ZC_HUB_OUTPUT:
@@ -123,21 +123,28 @@ static bool pump_conns(struct world *w)
     return moved;
 }
 
-void node_pump(struct world *w)
+static bool pump_events(struct world *w)
 {
     struct zc_hub_event ev;
-    bool moved = true;
+    int n = 0;
+    while (!w->failed && zc_hub_event(w->hub, w->now, &ev)) {
+        event(w, &ev);
+        if (++n > TURNS_MAX)
+            world_fail(w, "events without end");
+    }
+    return n > 0;
+}
+
+void node_pump(struct world *w)
+{
     int turns = 0;
+    bool moved = true;
+    /* Asking for disk requests may make events, so events are asked for last. */
     while (moved && w->hub != NULL && !w->failed) {
-        moved = false;
-        while (!w->failed && zc_hub_event(w->hub, w->now, &ev)) {
-            event(w, &ev);
-            moved = true;
-            if (++turns > TURNS_MAX)
-                world_fail(w, "events without end");
-        }
-        moved |= pump_conns(w);
+        pump_events(w);
+        moved = pump_conns(w);
         moved |= pump_disk(w);
+        moved |= pump_events(w);
         if (++turns > TURNS_MAX)
             world_fail(w, "turns without end");
     }

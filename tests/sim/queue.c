@@ -7,7 +7,8 @@
 
 bool queue_required(const struct world *w, const struct message *m)
 {
-    return (m->put == PUT_OK || m->vouched) && m->gone == NO && m->dup == NO && !m->fading &&
+    return (m->put == PUT_OK || m->vouched) && m->gone == NO && m->dup == NO &&
+           w->deliveries[m->delivery].acks == 0 &&
            (!m->has_over || (m->over_at > world_ns(w) && !(m->crossed && w->wall_moved > 0)));
 }
 
@@ -101,8 +102,8 @@ static void settle_duplicate(struct world *w, struct message *m, const struct wa
     uint32_t takes = b->returning;
     for (size_t i = 0; i < w->live_len; i++)
         takes += wants_waiting(w->conns[w->live[i]], m->box, true);
-    if (first->gone != NO || first->fading || first->has_over || first->put == PUT_REFUSED ||
-        first->put == PUT_STORAGE || first->dup != NO)
+    if (first->gone != NO || w->deliveries[first->delivery].acks > 0 || first->has_over ||
+        first->put == PUT_REFUSED || first->put == PUT_STORAGE || first->dup != NO)
         return;
     if (takes > 0 || b->take_idx > first->submit_idx || b->disturbed ||
         b->disturbed_at >= first->submit_at)

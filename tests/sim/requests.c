@@ -13,6 +13,19 @@ static bool was_given(const struct world *w, uint32_t uid, uint32_t worker)
     return false;
 }
 
+/* Another request with the same id: which of the two is meant is not judged. */
+static bool has_twin(const struct world *w, uint32_t uid)
+{
+    const struct message *m = &w->messages[uid];
+    for (uint32_t i = 1; i < w->messages_len; i++) {
+        const struct message *other = &w->messages[i];
+        if (i != uid && other->is_req && other->conn == m->conn && other->submit_idx > 0 &&
+            strcmp(other->id, m->id) == 0)
+            return true;
+    }
+    return false;
+}
+
 void requests_rep(struct world *w, struct conn *c, const struct zc_msg *f)
 {
     struct want *want = wants_by_id(w, &c->wants, f->id, zc_slice(NULL, 0));
@@ -31,26 +44,13 @@ void requests_rep(struct world *w, struct conn *c, const struct zc_msg *f)
                    (const char *)f->id.data);
     else if (!m->is_req || m->conn != c->number || !zc_slice_is(f->id, m->id))
         world_fail(w, "c%u: the reply to message %u went to the wrong request", c->number, uid);
-    else if (m->reps_got++ > 0)
+    else if (m->reps_got++ > 0 && !has_twin(w, uid))
         world_fail(w, "c%u: a second reply to message %u", c->number, uid);
     else if (!was_given(w, uid, worker))
         world_fail(w, "c%u: a reply to message %u from c%u, which never had it", c->number, uid,
                    worker);
     if (want != NULL)
         wants_remove(&c->wants, want);
-}
-
-/* Another request with the same id: which of the two was answered is not judged. */
-static bool has_twin(const struct world *w, uint32_t uid)
-{
-    const struct message *m = &w->messages[uid];
-    for (uint32_t i = 1; i < w->messages_len; i++) {
-        const struct message *other = &w->messages[i];
-        if (i != uid && other->is_req && other->conn == m->conn && other->submit_idx > 0 &&
-            strcmp(other->id, m->id) == 0)
-            return true;
-    }
-    return false;
 }
 
 void requests_settled(struct world *w)

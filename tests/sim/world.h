@@ -93,8 +93,9 @@ struct message {
     uint8_t box;
     bool is_req, binary, header;
     bool held;       /* by delivery */
-    bool fading;     /* an ack or rep for it is under way */
+    bool half_acked; /* an ack of it was answered err storage */
     bool vouched;    /* must be there although it got no ok: a duplicate of it did, or the like */
+    bool maybe_lost; /* a crash may have lost it with a take */
     bool power_lost; /* since its last delivery: attempt may be lower */
     bool crossed;    /* lived through a restart of the hub */
     bool has_over;   /* a ttl was given */
@@ -126,6 +127,7 @@ struct delivery {
     int64_t from_at, at;          /* handed out between these */
     int64_t lease_min, lease_max; /* the lease ends between these */
     bool take;
+    uint32_t acks;  /* acks and reps for it under way */
     bool over;      /* acked, nacked, superseded or its session ended */
     bool releasing; /* nack under way */
     bool doubtful;  /* lease may have been over when the frame left */
@@ -143,7 +145,7 @@ struct expected {
     uint32_t pub;
     uint32_t taken; /* the subscriber's count of deliveries when it was submitted */
     uint32_t room;  /* most deliveries that can have waited before it */
-    bool known;     /* room is final */
+    bool known;     /* its publisher was told ok: room is final */
 };
 
 struct conn {
@@ -198,6 +200,7 @@ struct box {
     size_t live_len, live_cap;
     bool disturbed;              /* something unseen may be on its way back */
     int64_t disturbed_at;        /* the last time that was so */
+    uint32_t failed_takes;       /* answered err storage since the store last worked */
     uint32_t returning;          /* takes whose session ended since the disk was idle */
     uint64_t take_idx, wait_idx; /* last take, last waiter of any kind submitted */
     uint64_t puts;               /* submitted so far */
@@ -230,7 +233,7 @@ struct world {
     int64_t state_since;
     bool stopped_seen, unusable;
     uint64_t faults_before; /* disk faults when this hub started */
-    bool calm; /* settling: no new work, no faults */
+    bool calm;              /* settling: no new work, no faults */
     uint32_t segments[DISK_FILES_MAX];
     struct disk disk;
     bool disk_busy;
@@ -311,6 +314,7 @@ void ask_something(struct world *w, struct conn *c);
 void ask_wrong(struct world *w, struct conn *c, bool fatal);
 /* Encodes w->made and queues it. */
 void ask_send(struct world *w, struct conn *c, struct want *want);
+void ask_put(struct world *w, struct conn *c, bool req);
 void ask_take(struct world *w, struct conn *c, int box, int64_t wait_ms);
 void ask_pong(struct world *w, struct conn *c, struct zc_slice id);
 /* Bytes of a payload made from its number. */
