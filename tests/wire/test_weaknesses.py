@@ -222,7 +222,7 @@ class Weaknesses(harness.Case):
         self.assertFalse(os.path.exists(hub.path))
 
     def test_weakness_10_empty_mailboxes_are_freed(self):
-        hub = self.hub()
+        hub = self.hub(env=harness.FREED_IS_FREE)
         c = self.conn(hub)
 
         def names(start, count):
