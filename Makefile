@@ -57,7 +57,8 @@ LIBS_HOST += $(shell $(PKG_CONFIG) --libs libsystemd 2>/dev/null)
 CFLAGS_DEPS += $(shell $(PKG_CONFIG) --cflags libsystemd 2>/dev/null)
 endif
 
-CORE_SRC := $(wildcard lib/base/*.c lib/crypto/*.c lib/zmqc/*.c lib/store/*.c lib/node/*.c)
+CORE_SRC := $(wildcard lib/base/*.c lib/crypto/*.c lib/zmqc/*.c lib/store/*.c \
+	lib/tunnel/*.c lib/node/*.c)
 HOST_SRC := $(filter-out lib/host/service_%.c,$(wildcard lib/host/*.c)) \
 	lib/host/service_$(SERVICE).c
 CLIENT_SRC := $(wildcard lib/client/*.c)

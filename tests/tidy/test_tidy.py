@@ -13,7 +13,8 @@ MAY_INCLUDE = {
     "crypto": ("base",),
     "zmqc": ("base", "crypto"),
     "store": ("base", "crypto"),
-    "node": ("base", "crypto", "zmqc", "store"),
+    "tunnel": ("base", "crypto"),
+    "node": ("base", "crypto", "zmqc", "store", "tunnel"),
     "host": CORE,
     "client": ("base", "zmqc"),
 }
