@@ -158,11 +158,12 @@ class Model:
     def restart(self):
         self.say("restart")
         back = [m for s in self.sessions for m in s.held.values()]
-        for s in self.sessions:
+        self.hub.kill(self.rng.choice((signal.SIGKILL, signal.SIGTERM)))
+        for s in self.sessions:  # not before: what one gives back, a waiting one would get
             s.conn.close()
         self.sessions = []
         self.waiters = {n: [] for n in NAMES}
-        self.hub.restart(self.rng.choice((signal.SIGKILL, signal.SIGTERM)))
+        self.hub.start()
         self.give_back(back)
         for _ in range(4):
             self.join()
