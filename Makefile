@@ -49,9 +49,11 @@ else
 SERVICE ?= none
 endif
 
-LIBS_CORE := $(shell $(PKG_CONFIG) --libs libsodium 2>/dev/null)
-LIBS_HOST := $(shell $(PKG_CONFIG) --libs libuv 2>/dev/null)
-CFLAGS_DEPS := $(shell $(PKG_CONFIG) --cflags libsodium libuv 2>/dev/null)
+LIBS_SODIUM := $(shell $(PKG_CONFIG) --libs libsodium 2>/dev/null)
+# The client library and the command do without cJSON.
+LIBS_CORE := $(shell $(PKG_CONFIG) --libs libcjson 2>/dev/null) $(LIBS_SODIUM)
+LIBS_HOST := $(shell $(PKG_CONFIG) --libs libuv libssl libcrypto 2>/dev/null)
+CFLAGS_DEPS := $(shell $(PKG_CONFIG) --cflags libsodium libuv libcjson libssl libcrypto 2>/dev/null)
 ifeq ($(SERVICE),systemd)
 LIBS_HOST += $(shell $(PKG_CONFIG) --libs libsystemd 2>/dev/null)
 CFLAGS_DEPS += $(shell $(PKG_CONFIG) --cflags libsystemd 2>/dev/null)
@@ -131,14 +133,14 @@ endif
 # Only what zmqcat.h marks ZMQCAT_PUBLIC leaves the shared library.
 $(SHARED): $(patsubst %.c,$(B)/pic/%.o,$(CLIENT_SRC) $(CLIENT_BASE_SRC))
 	@$(SAY) '  link  $@'
-	$(Q)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(ALL_LDFLAGS) $(SHARED_LDFLAGS) -o $@ $^ $(LIBS_CORE)
+	$(Q)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(ALL_LDFLAGS) $(SHARED_LDFLAGS) -o $@ $^ $(LIBS_SODIUM)
 
 LINK = @mkdir -p $(@D); $(SAY) '  link  $@'
 LINK += $(if $(V),&& set -x,); $(CC) $(ALL_CFLAGS) $(PIE) $(ALL_LDFLAGS) $(PROGRAM_LDFLAGS) -o $@ $^
 $(B)/zmqcat-hub: $(call obj,$(wildcard daemons/hub*.c)) $(HOST) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/zmqcat: $(call obj,$(CLI_SRC)) $(CLIENT)
-	$(LINK) $(LIBS_CORE)
+	$(LINK) $(LIBS_SODIUM)
 $(B)/unit/%: $(B)/tests/unit/%.o $(HOST) $(CLIENT) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/tests/unit/test_launchd.o: CFLAGS_DEPS += -Itests/services/shim
@@ -149,8 +151,7 @@ $(B)/libfuzzer/%: $(B)/tests/fuzz/%.o $(CORE)
 $(B)/sim/sim: $(call obj,$(SIM_SRC)) $(CORE)
 	$(LINK) $(LIBS_CORE)
 $(B)/bench/%: $(B)/bench/%.o $(CLIENT) $(CORE)
-	$(LINK) $(shell $(PKG_CONFIG) --libs libcjson) $(LIBS_CORE)
-$(B)/bench/%.o: CFLAGS_DEPS += $(shell $(PKG_CONFIG) --cflags libcjson)
+	$(LINK) $(LIBS_CORE)
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
@@ -162,7 +163,7 @@ help: ## this list
 
 # ---- what must be there to build and test ----
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
-	python3 mandoc socat strace systemd systemd-container
+	libssl-dev python3 mandoc socat strace systemd systemd-container
 DEBIAN_DEV := clang libclang-rt-dev llvm clang-format
 .PHONY: deps deps-dev
 deps: ## install what the build and the tests need (apt; elsewhere the names are printed)

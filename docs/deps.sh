@@ -5,7 +5,7 @@ set -eu
 
 if ! command -v apt-get >/dev/null 2>&1; then
     missing=
-    for lib in libuv libsodium $(test "$(uname -s)" = Linux && echo libsystemd); do
+    for lib in libuv libsodium libcjson libssl $(test "$(uname -s)" = Linux && echo libsystemd); do
         pkg-config --exists "$lib" 2>/dev/null || missing="$missing $lib"
     done
     for tool in cc make pkg-config python3; do
@@ -17,11 +17,11 @@ if ! command -v apt-get >/dev/null 2>&1; then
     fi
     cat >&2 <<'EOF'
 deps: no apt-get here, so install these yourself, then run make again:
-  nix:   nix-shell -p gcc gnumake pkg-config libuv libsodium systemd cjson \
+  nix:   nix-shell -p gcc gnumake pkg-config libuv libsodium systemd cjson openssl \
              python3 mandoc socat strace
-  brew:  brew install pkg-config libuv libsodium cjson python3 mandoc socat
+  brew:  brew install pkg-config libuv libsodium cjson openssl@3 python3 mandoc socat
   dnf:   dnf install gcc make pkgconf-pkg-config libuv-devel libsodium-devel systemd-devel \
-             cjson-devel python3 mandoc socat strace systemd-container
+             cjson-devel openssl-devel python3 mandoc socat strace systemd-container
 EOF
     echo "deps: missing:$missing" >&2
     exit 1
