@@ -285,10 +285,8 @@ void zc_gift_damaged(struct zc_broker *b, struct zc_message *m)
         zc_lease_free(b, m->delivery);
     bool settling = m->state == ZC_MESSAGE_REMOVING && !m->settled;
     m->taken = m->orphan = false;
-    if (m->settled)
-        zc_settle_forget(b, m);
-    if (!settling && (m->settled || zc_message_remove(b, &m, 1, false) < 0))
-        zc_message_free(b, m);
+    if (!settling) /* else it goes when its removal is settled */
+        zc_message_discard(b, m);
     if (s != NULL)
         zc_reply_release(b, s);
 }

@@ -188,15 +188,6 @@ void zc_message_show(struct zc_broker *b, struct zc_message *m)
     zc_message_cool(b, m);
 }
 
-void zc_message_expire(struct zc_broker *b, struct zc_message *m)
-{
-    b->count.expired++;
-    b->count.dropped++;
-    m->mailbox->dropped++;
-    if (b->journal == NULL || zc_message_remove(b, &m, 1, false) < 0)
-        zc_message_free(b, m); /* not journaled: its expiry drops it again after a restart */
-}
-
 void zc_message_tick(struct zc_broker *b, struct zc_message *m)
 {
     if (m->state != ZC_MESSAGE_QUEUED && m->state != ZC_MESSAGE_DELAYED)
@@ -280,4 +271,27 @@ int64_t zc_message_store(struct zc_broker *b, struct zc_message *m)
     if (m->attempt > 0)
         append_state(b, m, 0);
     return ticket;
+}
+
+void zc_message_discard(struct zc_broker *b, struct zc_message *m)
+{
+    if (b->journal != NULL && m->place != 0) {
+        uint8_t seq[8];
+        put_u64(seq, m->seq);
+        /* Nobody waits for it: a record that does not reach the disk is dropped again when the log
+         * opens. */
+        (void)b->journal->append(b->journal->arg, ZC_JOURNAL_REMOVE, 0, zc_slice(seq, sizeof(seq)),
+                                 false, NULL);
+        m->settled = true;
+        zc_settle_forget(b, m);
+    }
+    zc_message_free(b, m);
+}
+
+void zc_message_expire(struct zc_broker *b, struct zc_message *m)
+{
+    b->count.expired++;
+    b->count.dropped++;
+    m->mailbox->dropped++;
+    zc_message_discard(b, m);
 }

@@ -33,6 +33,8 @@ bool zc_message_want_body(struct zc_broker *b, struct zc_message *m);
 
 /* Visible now, or DELAYED until due, or dropped when its time is over. Was PENDING or LEASED. */
 void zc_message_show(struct zc_broker *b, struct zc_message *m);
+/* Gone for good, without anybody to tell: out of the log and out of memory. */
+void zc_message_discard(struct zc_broker *b, struct zc_message *m);
 /* Its time is over: counted and removed. Was QUEUED or DELAYED or PENDING. */
 void zc_message_expire(struct zc_broker *b, struct zc_message *m);
 void zc_message_tick(struct zc_broker *b, struct zc_message *m);
