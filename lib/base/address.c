@@ -101,7 +101,7 @@ static int parse_tcp(const char *text, bool scheme, struct zc_address *ret_addre
         return refuse(why, "no host: write 127.0.0.1:PORT, or 0.0.0.0:PORT for every interface");
     if (host_len > ZC_ADDRESS_HOST_MAX)
         return refuse(why, "the host has more than %d bytes", ZC_ADDRESS_HOST_MAX);
-    uint16_t port;
+    uint16_t port = 0;
     int r = parse_port(colon + 1, &port, why);
     if (r < 0)
         return r;
