@@ -39,6 +39,10 @@ int zc_disk_io_err(int error)
         return ZC_ENOENT;
     case EEXIST:
         return ZC_EEXIST;
+    case ENOTDIR:
+    case ENAMETOOLONG:
+    case ELOOP:
+        return ZC_EINVAL; /* the path is at fault, not the disk */
     default:
         return ZC_EIO;
     }
