@@ -3,9 +3,9 @@
  * records, segment by segment, given out as events in log order while at most one piece of one file
  * is in memory; then repair (log_repair.c).
  *
- * Heads and the last segment are read past the page cache: after a failed fsync the cache holds
- * bytes that never reached the disk and never will, and a process that is started anew must not
- * take them for durable.
+ * What no SEAL of a later segment vouches for is read past the page cache: after a failed fsync the
+ * cache holds bytes that never reached the disk and never will, and a process that is started anew
+ * must not take them for durable.
  *
  *   HEADS -> SCAN -> DROP -> SYNC -> ZERO -> NEXT -> DONE
  */
@@ -54,11 +54,17 @@ static void seq_note(struct zc_log *log, uint64_t seq)
         log->seq_max = seq;
 }
 
+/* HEADS go from the newest segment to the oldest, so that a SEAL is known before its segment. */
+static struct zc_segment *head_at_work(struct zc_log *log)
+{
+    return &log->segments.items[log->segments.len - 1 - log->recover.index];
+}
+
 /* HEADS: one head was read. */
 static void head_input(struct zc_log *log, const struct zc_disk_completion *done)
 {
     struct zc_log_recover *r = &log->recover;
-    struct zc_segment *s = at_work(log);
+    struct zc_segment *s = head_at_work(log);
     if (done->result < 0) {
         zc_log_recover_fail(log, (int)done->result, s->number, " cannot be read");
         return;
@@ -231,10 +237,10 @@ static bool head_op(struct zc_log *log, struct zc_disk_op *ret_op)
     struct zc_log_recover *r = &log->recover;
     if (r->index < log->segments.len) {
         *ret_op = (struct zc_disk_op){.kind = ZC_DISK_READ,
-                                      .segment = at_work(log)->number,
+                                      .segment = head_at_work(log)->number,
                                       .data = r->head,
                                       .len = sizeof(r->head),
-                                      .uncached = true};
+                                      .uncached = head_at_work(log)->limit == 0};
         return true;
     }
     r->phase = log->segments.len > 0 ? ZC_RECOVER_SCAN : ZC_RECOVER_NEXT;

@@ -136,6 +136,13 @@ static inline void fd_flush(struct fd_file *f)
     }
 }
 
+/* An fsync of the directory covers all its entries. */
+static inline void fd_sync_dir(struct fd *d)
+{
+    for (int i = 0; i < d->count; i++)
+        d->files[i].durable = true;
+}
+
 static inline int64_t fd_write(struct fd *d, const struct zc_disk_op *op, int fault)
 {
     struct fd_file *f = fd_find(d, op->segment);
@@ -170,7 +177,8 @@ static inline int64_t fd_write(struct fd *d, const struct zc_disk_op *op, int fa
     if (op->sync) {
         fd_flush(f);
         d->syncs++;
-        f->durable = f->durable || op->sync_dir;
+        if (op->sync_dir)
+            fd_sync_dir(d);
     }
     return fault != 0 ? fault : (int64_t)op->len;
 }
@@ -231,6 +239,8 @@ static inline int64_t fd_do(struct fd *d, const struct zc_disk_op *op)
         d->removes++;
         d->asides += op->aside;
         fd_drop(d, f);
+        if (op->sync_dir)
+            fd_sync_dir(d);
         return 0;
     }
     }

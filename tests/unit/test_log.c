@@ -494,6 +494,67 @@ TEST(log_refused_do_not_come_back)
     user_done(&u);
 }
 
+TEST(log_batch_mode_failed_sync)
+{
+    /* ok was given before the fsync: the records are kept until it, and written again. */
+    user_init(&u, 18);
+    u.sync = ZC_LOG_SYNC_BATCH;
+    u.no_durable_check = true;
+    user_open(&u);
+    for (int i = 0; i < 30; i++) {
+        user_put(&u);
+        user_run(&u);
+    }
+    CHECK_INT(u.synced, 30);
+    CHECK_INT(user_remove(&u, 5), 0);
+    user_run(&u);
+    u.disk.fail_at = u.disk.ops + 1;
+    user_wait(&u, 60);
+    CHECK_INT(u.failed_events, 0);
+    CHECK_INT(u.state, ZC_LOG_OK);
+    user_kill(&u);
+    fd_crash(&u.disk);
+    user_open(&u);
+    CHECK_INT(user_live(&u), 29);
+    user_done(&u);
+}
+
+TEST(log_head_only_in_the_cache)
+{
+    /* The head of the next segment was refused by the disk, and so was the removal of the file: a
+     * new process sees a head in the cache that a power loss would take away. */
+    user_init(&u, 19);
+    user_open(&u);
+    while (user_status(&u).segments < 3) {
+        CHECK(user_put(&u) > 0);
+        user_run(&u);
+    }
+    while (u.disk.creates < 4) {
+        CHECK(user_put(&u) > 0);
+        user_ops(&u);
+        for (int i = 0; i < u.disk.queued; i++)
+            if (u.disk.queue[i].kind == ZC_DISK_CREATE || !u.disk.queue[i].sync_dir) {
+                user_complete(&u, i);
+                break;
+            }
+        user_events(&u);
+    }
+    u.disk.fail_syncs = u.disk.fail_removes = true;
+    user_run(&u);
+    user_kill(&u);
+    u.disk.fail_syncs = u.disk.fail_removes = false;
+    user_open(&u);
+    CHECK(u.ready);
+    for (int i = 0; i < 600; i++)
+        CHECK(user_put(&u) > 0);
+    user_run(&u);
+    user_kill(&u);
+    fd_crash(&u.disk);
+    user_open(&u);
+    CHECK_INT(user_status(&u).damaged, 0);
+    user_done(&u);
+}
+
 TEST(log_close_in_each_state)
 {
     for (int n = 0; n < 40; n++) {
