@@ -15,7 +15,7 @@
 void zc_aead_seal(const struct zc_secret *key, uint64_t counter, struct zc_slice ad, uint8_t *data,
                   size_t len);
 /* Opens data[0..len), of which the last 16 bytes are the tag, in place. ZC_EBADMSG when it is not
- * authentic or shorter than a tag; data is then what it was. */
+ * authentic or shorter than a tag; data is then of no use. */
 ZC_MUST_CHECK int zc_aead_open(const struct zc_secret *key, uint64_t counter, struct zc_slice ad,
                                uint8_t *data, size_t len);
 /* The same with XChaCha20 and a 24-byte nonce, which may be random. */

@@ -2,7 +2,7 @@
  * 32-byte keys, their text forms, wiping and comparing without a timing trace.
  *
  * Source: the Tailcat transport's key forms, "privkey:", "nodekey:", "discokey:" and "psk:" before
- * 64 lower-case hex digits. Curve25519 private keys are kept as stored, never clamped: the curve
+ * 64 hex digits. Curve25519 private keys are kept as stored, never clamped: the curve
  * code clamps a copy, and the disco key is derived from the bytes as they are.
  *
  * Nothing in lib/crypto needs a global initialisation. libsodium's own only picks faster code for
@@ -53,10 +53,11 @@ static inline bool zc_secret_key_equal(const struct zc_key *a, const struct zc_k
     return zc_secret_equal(a->b, b->b, sizeof(a->b));
 }
 
-/* Writes the text form of 32 bytes with its NUL. A secret's text is the caller's to wipe. */
+/* Writes the text form of 32 bytes, in lower case, with its NUL. A secret's text is the caller's to
+ * wipe. */
 void zc_secret_encode(enum zc_secret_kind kind, const uint8_t bytes[ZC_SECRET_BYTES],
                       char ret_text[ZC_SECRET_TEXT_MAX]);
-/* Reads exactly the prefix of kind and 64 lower-case hex digits, nothing before or after.
+/* Reads exactly the prefix of kind and 64 hex digits of either case, nothing before or after.
  * ZC_EINVAL otherwise. */
 ZC_MUST_CHECK int zc_secret_parse(enum zc_secret_kind kind, struct zc_slice text,
                                   uint8_t ret_bytes[ZC_SECRET_BYTES]);
