@@ -181,6 +181,7 @@ static void script_work(struct hub *h)
     hub_send(h, "{\"op\":\"ok\",\"id\":\"%s\",\"lease\":130}", h->id);
     CHECK(hub_read(h));
     CHECK(hub_saw(h, "\"op\":\"ready\""));
+    hub_send(h, "{\"op\":\"msg\",\"id\":\"%s\",\"text\":\"not leased\"}", h->id);
     hub_send(h, "{\"op\":\"msg\",\"id\":\"s9:q\",\"lease\":99,\"delivery\":\"d2\"}");
     CHECK(hub_read(h));
     CHECK(hub_saw(h, "\"op\":\"rep\",\"id\":\"s9:q\",\"name\":\"svc\",\"body\":\"cg==\""));
