@@ -170,6 +170,8 @@ void node_disk_done(struct world *w)
     while (w->hub != NULL && disk_complete(&w->disk, world_ns(w), &done)) {
         world_hash(w, &done.result, sizeof done.result);
         if (done.result < 0)
+            w->fault_at = world_ns(w);
+        if (done.result < 0)
             world_trace(w, "disk request fails: %d", (int)done.result);
         zc_hub_disk_done(w->hub, w->now, &done);
     }

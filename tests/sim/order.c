@@ -8,6 +8,8 @@ void order_fifo(struct world *w, const struct conn *c, const struct message *m, 
 {
     const struct box *b = &w->boxes[m->box];
     int64_t since = m->avail_at > b->disturbed_at ? m->avail_at : b->disturbed_at;
+    if (since < w->fault_at)
+        since = w->fault_at; /* what a failed removal gave back was not seen */
     if (b->disturbed)
         return;
     for (uint32_t i = w->deliveries_len - 2; i > 0; i--) {

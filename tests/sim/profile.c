@@ -87,6 +87,7 @@ void profile_choose(struct profile *p, uint64_t seed, struct rnd *r)
     case PROFILE_DURABLE:
         p->crash_every_ns = rnd_range(r, 2, 20) * SECOND;
         p->power_loss = rnd_one_in(r, 2);
+        p->faults.sync_slow_ppm = rnd_one_in(r, 3) ? 20000 : 0;
         break;
     case PROFILE_FAULTS:
         faults(p, r);

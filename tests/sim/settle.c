@@ -198,19 +198,20 @@ static void check_empty(struct world *w)
                    (unsigned long long)disk_bytes(&w->disk));
 }
 
-/* One message comes and goes: what waited for a sync (the removal of what expired) gets it. */
+/* Messages come and go until one without a ttl did: what waited for a sync (the removal of what
+ * expired) has it then. */
 static void flush(struct world *w)
 {
+    bool over = false;
     struct conn *c = w->failed ? NULL : conn_open(w, CLIENTS_MAX - 1);
-    if (c == NULL)
-        return;
-    do {
+    while (c != NULL && c->session != NULL && !over && !w->failed) {
         ask_put(w, c, false);
-    } while (w->messages[w->messages_len - 1].ttl_ms >= 0);
-    run_calm(w, 4 * SECOND);
-    for (int b = 0; b < w->p.boxes && !w->failed; b++)
-        drain_box(w, c, b);
-    if (c->session != NULL)
+        over = !(w->made.has & ZC_MSG_HAS_TTL);
+        run_calm(w, 9 * SECOND);
+        for (int b = 0; b < w->p.boxes && !w->failed; b++)
+            drain_box(w, c, b);
+    }
+    if (c != NULL && c->session != NULL)
         conn_end(w, c);
     node_pump(w);
     run_calm(w, 2 * SECOND);

@@ -238,6 +238,7 @@ struct world {
     struct disk disk;
     bool disk_busy;
     int64_t disk_busy_since;
+    int64_t fault_at; /* last time a disk request failed */
     struct client clients[CLIENTS_MAX];
     struct conn *conns[CONNS_MAX];
     uint32_t conns_len;
