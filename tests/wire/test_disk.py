@@ -208,6 +208,82 @@ class BadDisk(harness.Case):
             self.assertEqual(c.recv()["op"], "ok")
         self.assertLess(self.shim.syncs - before, 10)
 
+    def test_a_repeated_put_is_not_ok_before_the_first_is_safe(self):
+        hub = self.start()
+        a = self.conn(hub)
+        a.sync()
+        self.shim.sync_ms = 700
+        start = time.monotonic()
+        for _ in range(2):
+            a.send(v=1, op="put", id="x", name="q", text="x")
+        for _ in range(2):
+            self.assertFrame(a.recv(), op="ok", id="x")
+            self.assertGreater(time.monotonic() - start, 0.69)
+        # The first put of a pair fails: the second was not told otherwise.
+        self.shim.sync_ms, self.shim.write_errno, self.shim.write_fail = 100, 5, -1
+        for _ in range(2):
+            a.send(v=1, op="put", id="y", name="q", text="y")
+        for _ in range(2):
+            self.assertErr(a.recv(), "storage")
+
+    def test_a_full_mailbox_counts_what_is_on_its_way_to_the_disk(self):
+        hub = self.start("--mailbox-cap", "10")
+        a = self.conn(hub)
+        a.sync()
+        self.shim.sync_ms = 300
+        a.send_raw(b"".join(frame(op="put", name="q", text=str(n)) for n in range(15)))
+        answers = [a.recv() for _ in range(15)]
+        self.assertEqual(sorted(x["op"] for x in answers), ["err"] * 5 + ["ok"] * 10)
+        self.assertEqual(a.call(op="stat", name="q")["result"]["depth"], 10)
+
+    def test_a_taker_that_goes_during_the_fsync_gives_back(self):
+        hub = self.start()
+        a, taker = self.conn(hub), self.conn(hub)
+        for n in range(3):
+            a.put("q", "m%d" % n)
+        self.shim.sync_ms = 700
+        taker.send(v=1, op="take", name="q")
+        wait_for(lambda: self.shim.syncing)
+        taker.close()
+        wait_for(lambda: hub.status()["sessions"] == 1)
+        wait_for(lambda: not self.shim.syncing)
+        self.shim.sync_ms = 0
+        wait_for(lambda: a.call(op="stat", name="q")["result"]["depth"] == 3)
+        self.assertEqual(self.checks(hub, ["m0", "m1", "m2"]), [])
+
+    def test_an_ack_on_its_way_to_the_disk_outlives_the_lease(self):
+        hub = self.start()
+        a, w = self.conn(hub), self.conn(hub)
+        a.put("q", "m")
+        got = w.call(v=1, op="reserve", name="q", lease=1)
+        self.shim.sync_ms = 2500
+        start = time.monotonic()
+        w.send(v=1, op="ack", id="k", delivery=got["delivery"])
+        a.send(v=1, op="take", name="q", wait=3.5)
+        answer = w.recv()
+        self.assertFrame(answer, op="ok", id="k")
+        self.assertGreater(time.monotonic() - start, 2.4)
+        self.assertErr(a.recv(), "empty")
+        self.assertEqual(self.checks(hub, []), [])
+
+    def test_half_close_waits_for_the_disk(self):
+        hub = self.start()
+        a = self.conn(hub)
+        a.sync()
+        self.shim.sync_ms = 300
+        a.send_raw(b"".join(frame(op="put", id=str(n), name="q", text="m%d" % n)
+                            for n in range(50)) + frame(op="take", name="q"))
+        a.half_close()
+        got = []
+        while len(got) < 60:
+            try:
+                got.append(a.recv())
+            except harness.Closed:
+                break
+        self.assertEqual([x["id"] for x in got if x["op"] == "ok"], [str(n) for n in range(50)])
+        taken = [payload(x).decode() for x in got if x["op"] == "msg"]
+        self.assertEqual(self.checks(hub, ["m%d" % n for n in range(len(taken), 50)]), [])
+
     def failing(self, **knobs):
         """Puts before, during and after a fault: what is acknowledged must be there afterwards."""
         hub = self.start()

@@ -525,7 +525,7 @@ class R2(harness.Case):
         self.assertEqual(use("take", 0, 20000, wait=0), {"msg": 20000})
         self.assertEqual(c.call(v=1, op="list")["result"]["names"], [])
         # Many more in turn.
-        rounds = 50 if harness.LONG else 6
+        rounds = 180 if harness.LONG else 16
         for n in range(1, rounds):
             self.assertEqual(use("put", n * 20000, 5000, text="x" * 100), {"ok": 5000})
             self.assertEqual(use("take", n * 20000, 5000, wait=0), {"msg": 5000})
