@@ -44,7 +44,7 @@ struct zmqcat_header {
 };
 
 /* A message as received. Valid until the next call on the connection. Strings are not
- * NUL-terminated beyond their length only by accident: use the lengths. */
+ * NUL-terminated: use the lengths. */
 struct zmqcat_msg {
     const char *op; /* "msg", "rep", … */
     size_t op_len;

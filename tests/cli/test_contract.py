@@ -8,7 +8,7 @@ import json, os, signal, socket, subprocess, sys, time, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
-from harness import CLI, Hub, cli, tempdir
+from harness import CLI, cli, tempdir
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "cli.jsonl")) as f:
     ROWS = {row["case"]: row for row in map(json.loads, f)}

@@ -3,13 +3,15 @@
 As root, the command runs as a user id that nobody has, in a mount namespace of its own with an
 empty /run, so that no real socket is met and none is made.
 """
-import os, shutil, socket, subprocess, sys, threading, unittest
+import os, shutil, socket, subprocess, sys, threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
 from harness import CLI, SLOW, tempdir
 
-CALLER, STRANGER = 54321, 54322
+# Another run of these tests at the same time has other ids.
+CALLER = 20000 + 3 * os.getpid() % 30000
+STRANGER = CALLER + 1
 DEFAULT = "/tmp/zmqcat-%d.sock" % CALLER
 SYSTEM = "/run/zmqcat/zmqcat.sock"
 

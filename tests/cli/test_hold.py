@@ -1,5 +1,5 @@
 """reserve and ready: messages held while somebody decides (field case R10)."""
-import os, re, signal, subprocess, sys, time, unittest
+import os, re, signal, subprocess, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness

@@ -1,9 +1,9 @@
 """ls, stat, status, trace and ping; and the commands that a huginn operator types."""
-import json, os, re, signal, subprocess, sys, time, unittest
+import json, os, re, shutil, signal, subprocess, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
-from harness import BUILD, CLI, SLOW, cli, tempdir
+from harness import BUILD, SLOW, cli, tempdir
 
 SUMS = ["depth", "leased", "delayed", "waiting", "bytes", "oldest_ms", "in", "out", "redelivered",
         "dropped"]
@@ -127,77 +127,105 @@ class Inspect(harness.Case):
 
 
 class Huginn(harness.Case):
-    """The operator's commands word for word (without join)."""
+    """The operator's commands word for word (without join). As root they run as a user id that
+    nobody has, whose default socket no other program uses."""
 
-    def shell(self, text, d, **more):
-        env = dict(os.environ, PATH=BUILD + ":" + os.environ["PATH"])
-        return subprocess.Popen(["sh", "-c", text], cwd=d, env=env, start_new_session=True,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, **more)
+    def setUp(self):
+        self.dir = tempdir()
+        self.uid = os.getuid() or 50000 + os.getpid() % 10000
+        self.socket = "/tmp/zmqcat-%d.sock" % self.uid
+        self.bin, self.become = BUILD, []
+        if self.uid != os.getuid():
+            self.bin = tempdir()
+            self.become = ["setpriv", "--reuid", str(self.uid), "--regid", str(self.uid),
+                           "--clear-groups"]
+            for program in ("zmqcat", "zmqcat-hub"):
+                shutil.copy(os.path.join(BUILD, program), self.bin)
+            os.chmod(self.bin, 0o755)
+            os.chown(self.dir, self.uid, self.uid)
+
+    def shell(self, text):
+        env = {k: v for k, v in os.environ.items() if k != "ZMQCAT_LISTEN"}
+        env["PATH"] = self.bin + ":" + os.environ["PATH"]
+        return subprocess.Popen([*self.become, "sh", "-c", text], cwd=self.dir, env=env,
+                                start_new_session=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def sh(self, text):
+        """Runs it to its end: status, standard output, standard error."""
+        p = self.shell(text)
+        out, err = p.communicate(timeout=20 * SLOW)
+        return p.returncode, out, err
 
     def end(self, p):
         try:
             os.killpg(p.pid, signal.SIGTERM)
         except ProcessLookupError:
             pass
-        out = p.communicate(timeout=20)
-        return (p.returncode,) + out
+        out, err = p.communicate(timeout=20)
+        return p.returncode, out, err
 
-    @unittest.skipIf(os.path.exists("/tmp/zmqcat-%d.sock" % os.getuid())
-                     or os.path.exists("/run/zmqcat"), "a real hub's socket is there")
-    def test_serve_local_mailbox_and_req_on_the_default_socket(self):
-        d = tempdir()
-        hub = self.shell("exec zmqcat serve --local --mailbox ./mailbox.json", d)
+    def serve(self):
+        hub = self.shell("exec zmqcat serve --local --mailbox ./mailbox.json")
         try:
-            harness.wait_for(lambda: cli("ping").returncode == 0)
+            harness.wait_for(lambda: self.sh("zmqcat ping")[0] == 0)
+        except AssertionError:
+            self.fail(self.end(hub))
+        return hub
+
+    def test_serve_local_mailbox_and_req_on_the_default_socket(self):
+        if os.path.lexists(self.socket) or self.uid == os.getuid() and os.path.exists("/run/zmqcat"):
+            harness.skip("a real hub's socket is there")
+        hub = self.serve()
+        try:
             request = '{"jsonrpc":"2.0","id":1,"method":"session/list","params":{}}'
             # The worker of huginn: hello twice, ready, rep by message id, body only.
-            worker = harness.Conn("/tmp/zmqcat-%d.sock" % os.getuid())
+            worker = harness.Conn(self.socket)
             self.addCleanup(worker.close)
             worker.call(v=1, op="hello", id="h1")
             worker.call(v=1, op="hello", id="h2", **{"from": "huginn:huginn:0"})
             worker.send(v=1, op="ready", id="r", name="huginn.local")
-            asked = self.shell("zmqcat req huginn.local '%s'" % request, d)
+            asked = self.shell("zmqcat req huginn.local '%s'" % request)
             job = worker.recv()
             self.assertEqual(harness.payload(job).decode(), request)
             worker.send(v=1, op="rep", id=job["id"], name="huginn.local", body="e30=")
             self.assertEqual(worker.recv()["op"], "ok")
             self.assertEqual(asked.communicate(timeout=20), (b"{}\n", b""))
             self.assertEqual(asked.returncode, 0)
-            cli("put", "kept", "over the restart")
-            self.assertTrue(os.path.isdir(os.path.join(d, "mailbox.json")))
+            self.assertEqual(self.sh("zmqcat put kept over the restart"), (0, b"", b""))
+            self.assertTrue(os.path.isdir(os.path.join(self.dir, "mailbox.json")))
         finally:
             status, out, err = self.end(hub)
         self.assertEqual((status, out), (0, b""), err)
-        self.assertFalse(os.path.exists("/tmp/zmqcat-%d.sock" % os.getuid()))
-        hub = self.shell("exec zmqcat serve --local --mailbox ./mailbox.json", d)
+        self.assertFalse(os.path.lexists(self.socket))
+        hub = self.serve()
         try:
-            harness.wait_for(lambda: cli("ping").returncode == 0)
-            self.assertEqual(cli("take", "kept", "--wait", "0").stdout, b"over the restart\n")
+            self.assertEqual(self.sh("zmqcat take kept --wait 0"), (0, b"over the restart\n", b""))
         finally:
             self.end(hub)
 
     def test_an_existing_json_mailbox_is_refused_and_kept(self):
-        d = tempdir()
         old = '{"boxes":{"q":[{"ID":"s1:a","Name":"q","From":"x","Body":"aGk=",' \
               '"At":"2026-01-01T00:00:00Z"}]},"inflight":{}}'
-        with open(os.path.join(d, "mailbox.json"), "w") as f:
+        path = os.path.join(self.dir, "mailbox.json")
+        with open(path, "w") as f:
             f.write(old)
-        p = self.shell("exec zmqcat serve --local --listen ./s --mailbox ./mailbox.json", d)
-        out, err = p.communicate(timeout=20)
-        self.assertEqual((p.returncode, out), (78, b""))
+        os.chown(path, self.uid, -1)
+        status, out, err = self.sh("exec zmqcat serve --local --listen ./s "
+                                   "--mailbox ./mailbox.json")
+        self.assertEqual((status, out), (78, b""))
         self.assertIn(b"mailbox.json", err)
-        with open(os.path.join(d, "mailbox.json")) as f:
+        with open(path) as f:
             self.assertEqual(f.read(), old)
-        self.assertEqual(os.listdir(d), ["mailbox.json"])
+        self.assertEqual(os.listdir(self.dir), ["mailbox.json"])
 
     def test_presence(self):
-        bus = self.hub()
-        d = tempdir()
+        bus = self.hub("--socket-mode", "0666")
+        os.chmod(bus.dir, 0o755)
         raw = self.conn(bus)
         raw.call(v=1, op="pub", id="p", name="huginn.presence.huginn", body="eyJ2IjoxfQ==",
                  **{"from": "huginn"})
-        sub = self.shell("exec zmqcat sub --listen %s huginn.presence." % bus.listen, d)
+        sub = self.shell("exec zmqcat sub --listen %s huginn.presence." % bus.listen)
         self.addCleanup(self.end, sub)
         line = sub.stdout.readline()
         self.assertTrue(line.startswith(b"huginn.presence.huginn\t"))

@@ -1,5 +1,5 @@
 """The client library as its users meet it: installed, found by pkg-config, linked both ways."""
-import glob, os, shutil, subprocess, sys, unittest
+import glob, os, subprocess, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness

@@ -1,5 +1,5 @@
 """The command line (field case H20): options anywhere, addresses in every form, exit codes."""
-import os, socket, subprocess, sys, threading, time, unittest
+import os, socket, subprocess, sys, threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness

@@ -1,5 +1,5 @@
 """Payloads byte for byte in both directions, slow and vanished readers (field cases H5, H20)."""
-import base64, json, os, pty, select, signal, subprocess, sys, time, unittest
+import base64, json, os, pty, select, subprocess, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
