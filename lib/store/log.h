@@ -88,6 +88,7 @@ struct zc_log_status {
 
 /* NULL when memory is refused. The log asks for reads at once; rng gives segment salts. */
 struct zc_log *zc_log_new(const struct zc_log_config *config, struct zc_rng *rng);
+/* No request may be with the disk any more. */
 void zc_log_free(struct zc_log *log);
 
 /*
