@@ -4,7 +4,7 @@ Of a run that exits 0 the standard output and the status bind; a run that fails 
 of one hub run in their order, because they put and take. Rows that differ on purpose are named in
 DIFFERENT with the reason, and tested for what they do instead.
 """
-import json, os, signal, socket, subprocess, sys, time, unittest
+import json, os, signal, subprocess, sys, time, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
