@@ -45,11 +45,12 @@ void zc_secret_encode(enum zc_secret_kind kind, const uint8_t bytes[ZC_SECRET_BY
 }
 
 /* Value of a hex digit, 16 for anything else, without a branch on it. */
-static unsigned digit_value(uint8_t c)
+static unsigned digit_value(uint8_t byte)
 {
-    unsigned number = (unsigned)c - '0', letter = ((unsigned)c | 32) - 'a';
-    unsigned is_number = (number - 10) >> 31, is_letter = (letter - 6) >> 31;
-    return (number & (0 - is_number)) | ((letter + 10) & (0 - is_letter)) |
+    unsigned c = byte, letter = c | 32;
+    unsigned is_number = (('0' - 1 - c) & (c - '9' - 1)) >> 31;
+    unsigned is_letter = (('a' - 1 - letter) & (letter - 'f' - 1)) >> 31;
+    return ((c - '0') & (0 - is_number)) | ((letter - 'a' + 10) & (0 - is_letter)) |
            ((1 ^ is_number ^ is_letter) << 4);
 }
 
