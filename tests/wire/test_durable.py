@@ -289,6 +289,22 @@ class Restarts(harness.Case):
         stat = c.call(v=1, op="stat", name="q")["result"]
         self.assertEqual((stat["depth"], stat["delayed"]), (0, 1))
 
+    def test_sigterm_while_it_recovers_is_a_clean_end_too(self):
+        hub = self.hub(durable=True)
+        c = self.conn(hub)
+        c.send_raw(b"".join(frame(op="put", name="q", text="x" * 1000) for _ in range(1000)))
+        for _ in range(1000):
+            self.assertEqual(c.recv()["op"], "ok")
+        hub.stop()
+        for n in range(8):
+            hub.start()
+            time.sleep(0.002 * n)
+            self.assertEqual(hub.stop(), 0, hub.logged()[-2000:])
+        hub.start()
+        c = self.conn(hub)
+        c.sync()
+        self.assertEqual(c.call(v=1, op="stat", name="q")["result"]["depth"], 1000)
+
     def test_an_acked_batch_stays_acked(self):
         hub = self.hub(durable=True)
         c = self.conn(hub)
