@@ -228,7 +228,7 @@ class Headers(harness.Case):
         hub = self.hub()
         c = self.conn(hub)
         for name in ("x-dead-from", "x-dead-reason", "x-dead-", "x-zmqcat-", "x-zmqcat-id"):
-            for op in ("put", "pub", "req"):
+            for op in ("put", "pub", "req", "rep"):
                 self.assertErr(c.call(v=1, op=op, id="i", name="q", headers={"a": "b", name: "y"}),
                                "invalid")
         for name in ("x-dead", "x-zmqcat", "y-x-dead-from"):

@@ -124,6 +124,22 @@ class Operations(harness.Case):
         stat = a.call(v=1, op="stat", name="svc")["result"]
         self.assertEqual((stat["depth"], stat["leased"]), (0, 0))
 
+    def test_rep_acknowledges_whatever_it_names(self):
+        """A plain message as well as a request, by its id or by its delivery; only once."""
+        hub = self.hub()
+        a, w = self.conn(hub), self.conn(hub)
+        a.put("q", "one", id="1")
+        a.put("q", "two", id="2")
+        one, two = (w.call(v=1, op="ready", name="q") for _ in range(2))
+        self.assertFrame(w.call(v=1, op="rep", id=one["id"], text="x"), op="ok", id=one["id"])
+        self.assertFrame(w.call(v=1, op="rep", delivery=two["delivery"], text="x"), op="ok")
+        for job in (one, two):
+            self.assertErr(w.call(v=1, op="ack", delivery=job["delivery"]), "no_delivery", GONE)
+        w.close()
+        wait_for(lambda: hub.status()["sessions"] == 1)
+        self.assertErr(a.call(v=1, op="take", name="q", wait=0), "empty")
+        a.sync()
+
     def test_rep_may_fill_the_envelope(self):
         hub = self.hub()
         a, w = self.conn(hub), self.conn(hub)
