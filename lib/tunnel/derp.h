@@ -112,10 +112,11 @@ void zc_derp_probe(struct zc_derp *d, struct zc_now now, struct zc_rng *rng, int
 
 /*
  * Sending. A packet is built in place: begin gives room for len bytes, commit queues it (with a len
- * that is not larger); between the two no other call. Queued packets leave after the login. Begin
- * drops the oldest packet when ZC_DERP_QUEUE_MAX wait: callers that must not lose any ask
- * zc_derp_room first. NULL: longer than ZC_DERP_PACKET_MAX, beyond the relay's rate (counted), or
- * memory is refused; the packet is lost as any can be.
+ * that is not larger). Between the two only calls that send nothing and take no output; a begin
+ * without commit is forgotten. Queued packets leave after the login. Begin drops the oldest packet
+ * when ZC_DERP_QUEUE_MAX wait: callers that must not lose any ask zc_derp_room first. NULL: longer
+ * than ZC_DERP_PACKET_MAX, beyond the relay's rate (counted), or memory is refused; the packet is
+ * lost as any can be.
  */
 uint8_t *zc_derp_begin(struct zc_derp *d, struct zc_now now, const struct zc_key *key, size_t len);
 void zc_derp_commit(struct zc_derp *d, struct zc_now now, size_t len);

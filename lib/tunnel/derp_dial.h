@@ -64,7 +64,7 @@ void zc_derp_dial_up(struct zc_derp_dial *d, struct zc_mono now, bool v6);
 void zc_derp_dial_failed(struct zc_derp_dial *d, struct zc_mono now, struct zc_rng *rng);
 /* The relay restarts: do not dial before in_ms have passed (bounded to a minute). */
 void zc_derp_dial_restarting(struct zc_derp_dial *d, struct zc_mono now, uint32_t in_ms);
-/* The network changed or somebody needs it now: the next dial is due at once. */
+/* The network changed: the next dial is due at once, unless the relay set its time. */
 void zc_derp_dial_hurry(struct zc_derp_dial *d, struct zc_mono now);
 
 #endif

@@ -53,9 +53,9 @@ struct zc_disco_peer {
     struct zc_secret shared;
 };
 
-/* False: peer_key is a point that gives no secret. */
-ZC_MUST_CHECK bool zc_disco_peer_init(struct zc_disco_peer *p, const struct zc_secret *own_private,
-                                      const struct zc_key *own_key, const struct zc_key *peer_key);
+/* ZC_EBADMSG: peer_key is a point that gives no secret. About 50 microseconds. */
+ZC_MUST_CHECK int zc_disco_peer_init(struct zc_disco_peer *p, const struct zc_secret *own_private,
+                                     const struct zc_key *own_key, const struct zc_key *peer_key);
 void zc_disco_peer_done(struct zc_disco_peer *p);
 
 /* The packet is a disco packet by its looks; then ret_key is the sender's, not yet proven. */
