@@ -12,11 +12,33 @@
 
 #include "base/buf.h"
 #include "base/time.h"
+#include "crypto/secret.h"
 #include "store/disk.h"
 #include "store/log.h"
+#include "tunnel/derpmap.h"
 
 struct zc_hub;
 struct zc_session;
+struct zc_splice;
+struct zc_tunnel;
+
+#define ZC_HUB_FORWARDS_MAX 64
+#define ZC_HUB_TOKEN_MAX 4097 /* with its NUL */
+
+/* The tunnel to the spokes; all is copied. */
+struct zc_hub_tunnel_config {
+    const struct zc_secret *private_key;  /* the node key */
+    const struct zc_secret *psk;          /* NULL: tokens without one, and none is ever made */
+    const struct zc_derpmap_node *relays; /* of the home region; may come later */
+    uint32_t relays_count;
+    uint16_t region_id; /* only told in answers to pings */
+    bool allow_on;      /* only the keys of allow get an answer */
+    const struct zc_key *allow;
+    uint32_t allow_count;
+    const uint16_t *forward; /* ports of 127.0.0.1 that spokes may reach */
+    uint32_t forward_count;
+    uint32_t clients_max; /* 4096 */
+};
 
 /* Limits and choices; zc_hub_config_default fills all but the store. */
 struct zc_hub_config {
@@ -35,7 +57,8 @@ struct zc_hub_config {
     bool trace;
     bool durable; /* a log lies under the mailboxes: `log` counts */
     struct zc_log_config log;
-    const char *storage_path; /* for status; NULL with memory */
+    const char *storage_path;                  /* for status; NULL with memory */
+    const struct zc_hub_tunnel_config *tunnel; /* NULL: none. Only looked at by zc_hub_new */
 };
 
 void zc_hub_config_default(struct zc_hub_config *ret_config);
@@ -55,6 +78,14 @@ enum zc_hub_event_kind {
     ZC_HUB_LOG,      /* a line for the administrator: level, text; host limits its rate */
     ZC_HUB_TRACE,    /* a frame passed: text is the line, escaped */
     ZC_HUB_STOPPED,  /* after zc_hub_stop: all output was given and the log is closed */
+    ZC_HUB_ONLINE,   /* logged in to the relay: zc_hub_token may be shown. After each login */
+    /* A new pre-shared key (psk) wants to be saved: do so at once, then zc_hub_psk_saved. */
+    ZC_HUB_PSK,
+    ZC_HUB_RELOAD,        /* the administrator asks to read the files again */
+    ZC_HUB_SPLICE_OPEN,   /* splice: connect to 127.0.0.1:port for it, zc_splice_set_data */
+    ZC_HUB_SPLICE_OUTPUT, /* splice, data: has output, or wants (no) input anew */
+    ZC_HUB_SPLICE_EOF,    /* all output was taken and none comes: shut the write side */
+    ZC_HUB_SPLICE_CLOSE,  /* over: close (reset: with a reset), then zc_splice_detach */
 };
 
 /* syslog priorities */
@@ -63,7 +94,11 @@ enum zc_hub_level { ZC_HUB_ERR = 3, ZC_HUB_WARNING = 4, ZC_HUB_NOTICE = 5, ZC_HU
 struct zc_hub_event {
     enum zc_hub_event_kind kind;
     struct zc_session *session;
-    void *data; /* the session's host pointer */
+    void *data; /* the host's pointer of session or splice */
+    struct zc_splice *splice;
+    uint16_t port; /* SPLICE_OPEN */
+    bool reset;    /* SPLICE_CLOSE */
+    const struct zc_secret *psk;
     enum zc_hub_level level;
     const char *text; /* valid until the next call of zc_hub_event */
     int err;
@@ -105,6 +140,16 @@ bool zc_hub_event(struct zc_hub *hub, struct zc_now now, struct zc_hub_event *re
 /* Waiters get err `mailbox: closed`, sessions end after their output, leases are given back, the
  * log is closed clean, then ZC_HUB_STOPPED. */
 void zc_hub_stop(struct zc_hub *hub, struct zc_now now);
+
+/* The tunnel, for the host's relay connection (tunnel.h, "the relay's stream") and its allow list;
+ * NULL when there is none. Its events are the hub's: do not take them. */
+struct zc_tunnel *zc_hub_tunnel(struct zc_hub *hub);
+/* The join token, naming the relay that is connected or dialled. ZC_EAGAIN: no relay is known yet;
+ * ZC_ENOENT: no tunnel. The text is a secret: wipe it. */
+ZC_MUST_CHECK int zc_hub_token(struct zc_hub *hub, char ret_text[ZC_HUB_TOKEN_MAX]);
+/* The answer to ZC_HUB_PSK; why: it could not be saved (NULL: it was), and the old one stays. With
+ * the new one all tunnel sessions end. */
+void zc_hub_psk_saved(struct zc_hub *hub, struct zc_now now, const char *why);
 
 /* For STATUS= and tests. */
 struct zc_hub_stats {
