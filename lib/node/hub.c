@@ -128,13 +128,25 @@ bool zc_hub_disk_op(struct zc_hub *hub, struct zc_now now, struct zc_disk_op *re
         return false;
     if (hub->ready)
         zc_log_seq_note(hub->log, hub->broker->seq_next - 1);
-    return zc_log_op(hub->log, now, ret_op);
+    if (!zc_log_op(hub->log, now, ret_op))
+        return false;
+    /* On the loop an fsync would stop everybody: it may only stop the one who waits for it. */
+    if (ret_op->sync && hub->broker->sessions_count > 1)
+        ret_op->inline_ok = false;
+    return true;
 }
 
 void zc_hub_disk_done(struct zc_hub *hub, struct zc_now now, const struct zc_disk_completion *done)
 {
     zc_log_input(hub->log, now, done);
     zc_hub_store_pump(hub, now);
+}
+
+/* All sessions are gone, and what they gave back is stored. */
+static bool close_due(const struct zc_hub *hub)
+{
+    return hub->stopping && !hub->closing && hub->broker->sessions_count == 0 &&
+           zc_broker_settled(hub->broker);
 }
 
 void zc_hub_tick(struct zc_hub *hub, struct zc_now now)
@@ -149,7 +161,7 @@ void zc_hub_tick(struct zc_hub *hub, struct zc_now now)
         hub->stop_at = ZC_NEVER;
         zc_broker_cut(hub->broker);
     }
-    if (hub->stopping && !hub->closing && hub->broker->sessions_count == 0) {
+    if (close_due(hub)) {
         hub->closing = true;
         if (hub->log == NULL)
             hub->stopped = true;
@@ -164,7 +176,7 @@ struct zc_mono zc_hub_deadline(struct zc_hub *hub)
     if (hub->stopped || hub->unusable)
         return ZC_NEVER;
     struct zc_mono d = zc_mono_min(zc_broker_deadline(hub->broker), hub->stop_at);
-    if (hub->stopping && !hub->closing && hub->broker->sessions_count == 0)
+    if (close_due(hub))
         d = hub->broker->now.mono;
     return hub->log != NULL ? zc_mono_min(d, zc_log_deadline(hub->log)) : d;
 }

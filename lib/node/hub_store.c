@@ -7,8 +7,11 @@
 static int64_t journal_append(void *arg, enum zc_journal_kind kind, uint64_t seq,
                               struct zc_slice body, bool sync_wanted, uint64_t *place)
 {
-    static const enum zc_record_type types[] = {ZC_RECORD_PUT, ZC_RECORD_REMOVE, ZC_RECORD_STATE};
+    static const enum zc_record_type types[] = {ZC_RECORD_PUT, ZC_RECORD_PUT, ZC_RECORD_REMOVE,
+                                                ZC_RECORD_STATE};
     struct zc_hub *hub = arg;
+    if (kind == ZC_JOURNAL_RETURN)
+        return zc_log_append_again(hub->log, seq, body, place);
     return zc_log_append(hub->log, types[kind], seq, body, sync_wanted, place);
 }
 
@@ -98,6 +101,8 @@ static void note_state(struct zc_hub *hub)
         hub->note_level = ZC_HUB_NOTICE;
         hub->note = "storage: works again";
     }
+    if (st.state == ZC_LOG_OK)
+        zc_broker_store_again(hub->broker);
     if (st.state == ZC_LOG_CLOSED && hub->closing)
         hub->stopped = true;
 }

@@ -73,18 +73,28 @@ static int welcome(const struct zc_log *log, bool put, size_t size)
     return put || end + size > zc_log_current(log)->size ? ZC_ENOSPC : 0;
 }
 
-int64_t zc_log_append(struct zc_log *log, enum zc_record_type type, uint64_t seq,
+static int64_t append(struct zc_log *log, enum zc_record_type type, uint64_t seq,
                       struct zc_slice body, bool sync_wanted, uint64_t *place)
 {
     ZC_ASSERT(type != ZC_RECORD_SEAL && zc_record_shape_ok(type, body.len));
-    int err = welcome(log, type == ZC_RECORD_PUT, zc_record_size(body.len));
-    if (err != 0)
-        return err;
-    err = zc_batch_append(&log->batches, log->ticket + 1, type, seq, body, sync_wanted, place);
+    int err = zc_batch_append(&log->batches, log->ticket + 1, type, seq, body, sync_wanted, place);
     if (err != 0)
         return err;
     zc_log_seq_note(log, seq);
     return (int64_t)++log->ticket;
+}
+
+int64_t zc_log_append(struct zc_log *log, enum zc_record_type type, uint64_t seq,
+                      struct zc_slice body, bool sync_wanted, uint64_t *place)
+{
+    int err = welcome(log, type == ZC_RECORD_PUT, zc_record_size(body.len));
+    return err != 0 ? err : append(log, type, seq, body, sync_wanted, place);
+}
+
+int64_t zc_log_append_again(struct zc_log *log, uint64_t seq, struct zc_slice body, uint64_t *place)
+{
+    int err = welcome(log, false, zc_record_size(body.len));
+    return err != 0 ? err : append(log, ZC_RECORD_PUT, seq, body, true, place);
 }
 
 int zc_log_would_put(const struct zc_log *log, size_t body_len)

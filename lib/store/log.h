@@ -101,6 +101,10 @@ void zc_log_free(struct zc_log *log);
  */
 ZC_MUST_CHECK int64_t zc_log_append(struct zc_log *log, enum zc_record_type type, uint64_t seq,
                                     struct zc_slice body, bool sync_wanted, uint64_t *place);
+/* A PUT of a message whose removal is logged already, because it did not reach its taker: it may
+ * use the room that is kept for removals. Otherwise as zc_log_append, with sync_wanted. */
+ZC_MUST_CHECK int64_t zc_log_append_again(struct zc_log *log, uint64_t seq, struct zc_slice body,
+                                          uint64_t *place);
 /* A PUT of body_len bytes would be taken now: 0, ZC_ENOSPC or ZC_EIO. */
 int zc_log_would_put(const struct zc_log *log, size_t body_len);
 /* True while so much waits to be written that no new work should be read from clients. */

@@ -72,6 +72,11 @@ void zc_broker_free(struct zc_broker *b)
         mb->waiting--;
         zc_broker_reap(b, mb);
     }
+    /* Restored, and not shown yet. */
+    for (uint32_t i = 0; i < b->ids.cap; i++) {
+        while (b->ids.buckets != NULL && i < b->ids.cap && b->ids.buckets[i] != NULL)
+            zc_message_free(b, ZC_CONTAINER(b->ids.buckets[i], struct zc_message, by_id));
+    }
     while (zc_broker_line(b) != NULL)
         continue;
     zc_topics_done(&b->topics, &b->timers);
@@ -249,6 +254,16 @@ void zc_broker_failed(struct zc_broker *b, struct zc_now now, uint64_t ticket)
     zc_settle_failed(b, ticket);
     zc_reply_release_all(b);
     dispatch_all(b);
+}
+
+void zc_broker_store_again(struct zc_broker *b)
+{
+    zc_settle_store_again(b);
+}
+
+bool zc_broker_settled(const struct zc_broker *b)
+{
+    return b->entries_len == 0 && b->orphans == 0;
 }
 
 void zc_broker_read_done(struct zc_broker *b, struct zc_now now, void *cookie,

@@ -161,6 +161,8 @@ struct zc_broker {
     struct zc_entry *entries; /* ring of unsettled journal entries */
     uint32_t entries_first, entries_len, entries_cap;
     uint64_t written, synced; /* tickets */
+    uint32_t orphans;         /* taken messages on their way back into their mailboxes */
+    bool unstored;            /* some messages are in memory alone: the log could not take them */
 
     struct zc_list lines;
     uint32_t lines_count;
@@ -200,6 +202,10 @@ void zc_broker_block_input(struct zc_broker *b, struct zc_now now, bool blocked)
 void zc_broker_written(struct zc_broker *b, struct zc_now now, uint64_t ticket);
 void zc_broker_synced(struct zc_broker *b, struct zc_now now, uint64_t ticket);
 void zc_broker_failed(struct zc_broker *b, struct zc_now now, uint64_t ticket);
+/* The log takes records again: what memory alone keeps is stored. */
+void zc_broker_store_again(struct zc_broker *b);
+/* Nothing is on its way to the disk or back from a taker. */
+bool zc_broker_settled(const struct zc_broker *b);
 /* body is a reference that the broker takes over, NULL when the read failed. */
 void zc_broker_read_done(struct zc_broker *b, struct zc_now now, void *cookie,
                          struct zc_block *body);

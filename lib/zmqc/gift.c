@@ -284,7 +284,9 @@ void zc_gift_damaged(struct zc_broker *b, struct zc_message *m)
     if (m->delivery != NULL)
         zc_lease_free(b, m->delivery);
     bool settling = m->state == ZC_MESSAGE_REMOVING && !m->settled;
-    m->taken = m->orphan = false;
+    m->taken = false;
+    b->orphans -= m->orphan;
+    m->orphan = false;
     if (!settling) /* else it goes when its removal is settled */
         zc_message_discard(b, m);
     if (s != NULL)

@@ -12,6 +12,7 @@
 
 enum zc_journal_kind {
     ZC_JOURNAL_PUT,    /* body: a stored item */
+    ZC_JOURNAL_RETURN, /* the same, of a message that was removed and comes back */
     ZC_JOURNAL_REMOVE, /* body: u64 little-endian sequence numbers */
     ZC_JOURNAL_STATE,  /* body: u32 attempt, i64 due (unix ms), little-endian */
 };

@@ -151,7 +151,9 @@ void zc_message_cool(struct zc_broker *b, struct zc_message *m)
 
 bool zc_message_want_body(struct zc_broker *b, struct zc_message *m)
 {
-    if (m->body != NULL || m->reading)
+    if (m->body != NULL || b->journal == NULL)
+        return m->body != NULL;
+    if (m->reading)
         return true;
     m->reading =
         b->journal != NULL && b->journal->read(b->journal->arg, m->place, m->body_len, m) == 0;
@@ -175,6 +177,15 @@ void zc_message_show(struct zc_broker *b, struct zc_message *m)
     if (m->expires.ns <= b->now.mono.ns) {
         zc_message_expire(b, m);
         return;
+    }
+    if (b->journal != NULL && m->place == 0 && m->body != NULL) {
+        /* Memory alone has it: it is shown once it is stored again, or at once when that cannot be.
+         */
+        zc_message_set_state(b, m, ZC_MESSAGE_PENDING);
+        m->revived = true;
+        if (zc_message_store(b, m, true) > 0)
+            return;
+        b->unstored = true;
     }
     if (m->due.ns != ZC_NEVER.ns && m->due.ns > b->now.mono.ns) {
         zc_message_set_state(b, m, ZC_MESSAGE_DELAYED);
@@ -256,19 +267,19 @@ uint64_t zc_message_store_state(struct zc_broker *b, struct zc_message *m, int64
     return ticket > 0 ? (uint64_t)ticket : 0;
 }
 
-int64_t zc_message_store(struct zc_broker *b, struct zc_message *m)
+int64_t zc_message_store(struct zc_broker *b, struct zc_message *m, bool again)
 {
     if (b->journal == NULL)
         return 0;
     int err = zc_settle_reserve(b, 1);
     if (err != 0)
         return err;
-    int64_t ticket = b->journal->append(b->journal->arg, ZC_JOURNAL_PUT, m->seq,
-                                        zc_block_slice(m->body), true, &m->place);
+    int64_t ticket = b->journal->append(b->journal->arg, again ? ZC_JOURNAL_RETURN : ZC_JOURNAL_PUT,
+                                        m->seq, zc_block_slice(m->body), true, &m->place);
     if (ticket <= 0)
         return ticket;
     zc_settle_push(b, (uint64_t)ticket, m, true);
-    if (m->attempt > 0)
+    if (again && m->attempt > 0)
         append_state(b, m, 0);
     return ticket;
 }

@@ -47,8 +47,8 @@ ZC_MUST_CHECK int64_t zc_message_remove(struct zc_broker *b, struct zc_message *
 /* Journals attempt and due (unix ms, 0: none). The ticket, or 0 when there is nothing to wait for:
  * a full disk only costs the count. */
 uint64_t zc_message_store_state(struct zc_broker *b, struct zc_message *m, int64_t due_ms);
-/* Journals the body as a put, and the attempts so far. Returns the ticket (0 without a journal) or
- * a negative zc_err. */
-ZC_MUST_CHECK int64_t zc_message_store(struct zc_broker *b, struct zc_message *m);
+/* Journals the body as a put; when `again`, of a message that was removed once, with its attempts
+ * so far. Returns the ticket (0 without a journal) or a negative zc_err. */
+ZC_MUST_CHECK int64_t zc_message_store(struct zc_broker *b, struct zc_message *m, bool again);
 
 #endif

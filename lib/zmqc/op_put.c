@@ -103,7 +103,7 @@ static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_m
     }
     int64_t ticket = m->id.len > 0 ? zc_message_remember(b, msg, key) : 0;
     if (ticket == 0)
-        ticket = zc_message_store(b, msg);
+        ticket = zc_message_store(b, msg, false);
     if (ticket < 0) {
         msg->place = 0;
         zc_message_free(b, msg);
