@@ -43,7 +43,7 @@ static bool add_match(struct zc_broker *b, struct zc_session *s)
 }
 
 /* Sessions with a matching subscription, each once, into b->matches. */
-static bool match(struct zc_broker *b, struct zc_slice name)
+static bool find_matches(struct zc_broker *b, struct zc_slice name)
 {
     b->matches_len = 0;
     b->pub_mark++;
@@ -55,8 +55,10 @@ static bool match(struct zc_broker *b, struct zc_slice name)
             struct zc_session *s = sub->session;
             if (s->pub_mark != b->pub_mark && !add_match(b, s))
                 return false;
-            if (zc_topics_replaying(sub))
-                b->matches[s->match_slot].replaying = sub;
+            struct zc_match *match = &b->matches[s->match_slot];
+            /* One that is behind brings the value in any case. */
+            if (zc_topics_replaying(sub) && (match->replaying == NULL || sub->behind))
+                match->replaying = sub;
         }
     }
     return true;
@@ -107,7 +109,7 @@ void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         return;
     }
     struct zc_block *frame = encode(b, s, m);
-    if (frame == NULL || !match(b, m->name) || !keep(b, m, frame, expires)) {
+    if (frame == NULL || !find_matches(b, m->name) || !keep(b, m, frame, expires)) {
         zc_block_unref(frame);
         zc_reply_err(b, s, m->id, "unavailable", "the hub is out of memory: try again later");
         return;
