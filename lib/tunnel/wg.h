@@ -88,6 +88,7 @@ struct zc_wg {
     struct zc_map peers;   /* by public key */
     struct zc_map indices; /* our random 32-bit indices: sessions and initiations */
     struct zc_heap timers; /* one per peer */
+    struct zc_list all;    /* peers */
     struct zc_list dirty;  /* peers with something to send */
     struct zc_list told;   /* peers with an event */
     uint8_t hash_key[16];
@@ -108,7 +109,7 @@ struct zc_wg_peer_config {
     void *data;                  /* the owner's, see zc_wg_peer_data */
 };
 
-/* rng is borrowed and outlives the device. */
+/* rng is borrowed and outlives the device. wg is not to be moved from here on. */
 void zc_wg_init(struct zc_wg *wg, const struct zc_secret *private, struct zc_rng *rng,
                 uint32_t peers_max);
 /* Frees all peers, wipes all keys. */
