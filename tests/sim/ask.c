@@ -30,7 +30,7 @@ void ask_send(struct world *w, struct conn *c, struct want *want)
     wants_push(&c->plans, want);
 }
 
-static struct want begin(struct world *w, struct conn *c, enum op op, const char *name)
+struct want ask_begin(struct world *w, struct conn *c, enum op op, const char *name)
 {
     struct want want = {.op = op, .wait_ms = -1};
     zc_msg_clear(&w->made);
@@ -42,7 +42,7 @@ static struct want begin(struct world *w, struct conn *c, enum op op, const char
 void ask_put(struct world *w, struct conn *c, bool req)
 {
     static uint8_t payload[1 << 16];
-    struct want want = begin(w, c, req ? OP_REQ : OP_PUT, req ? "req" : "put");
+    struct want want = ask_begin(w, c, req ? OP_REQ : OP_PUT, req ? "req" : "put");
     struct message *m = &w->messages[w->messages_len];
     char key[16];
     if (w->messages_len == MESSAGES_MAX)
@@ -120,7 +120,7 @@ static void send_waiter(struct world *w, struct conn *c, struct want *want)
 
 void ask_take(struct world *w, struct conn *c, int box, int64_t wait_ms)
 {
-    struct want want = begin(w, c, OP_TAKE, "take");
+    struct want want = ask_begin(w, c, OP_TAKE, "take");
     want.box = box;
     want.wait_ms = wait_ms;
     want.lease_ms = 60000;
@@ -130,87 +130,9 @@ void ask_take(struct world *w, struct conn *c, int box, int64_t wait_ms)
     ask_send(w, c, &want);
 }
 
-/* A delivery of c that it may still hold; 0: none found. Takes count for replies only. */
-static uint32_t own_delivery(struct world *w, const struct conn *c, bool takes)
-{
-    uint32_t from = w->deliveries_len > 300 ? w->deliveries_len - 300 : 1;
-    uint32_t found = 0, n = 0;
-    for (uint32_t i = from; i < w->deliveries_len; i++) {
-        const struct delivery *d = &w->deliveries[i];
-        bool old = d->over && !rnd_one_in(&w->rnd, 20);
-        if (d->conn == c->number && !old && (takes || !d->take) && rnd_one_in(&w->rnd, ++n))
-            found = i;
-    }
-    return found;
-}
-
-/* ack, nack, touch */
-static void ask_lease(struct world *w, struct conn *c, enum op op, const char *name)
-{
-    struct want want = begin(w, c, op, name);
-    want.target = own_delivery(w, c, false);
-    if (want.target == 0 || rnd_one_in(&w->rnd, 30))
-        want.target = (uint32_t)rnd_below(&w->rnd, w->deliveries_len);
-    if (w->deliveries[want.target].take)
-        want.target = 0;
-    want.list = rnd_one_in(&w->rnd, 4);
-    while (want.list && want.more_count < 3) {
-        uint32_t more = own_delivery(w, c, false);
-        bool twice = more == 0 || more == want.target;
-        for (int i = 0; i < want.more_count; i++)
-            twice |= want.more[i] == more;
-        if (twice)
-            break;
-        want.more[want.more_count++] = more;
-    }
-    if (want.list) {
-        want.more[want.more_count++] = want.target;
-        for (int i = 0; i < want.more_count; i++)
-            w->made.deliveries[i] = zc_slice_str(w->deliveries[want.more[i]].name);
-        w->made.deliveries_count = (uint32_t)want.more_count;
-        w->made.has |= ZC_MSG_HAS_DELIVERIES;
-    } else {
-        w->made.delivery = zc_slice_str(want.target == 0 ? "ffffffffffffffffffffffff"
-                                                         : w->deliveries[want.target].name);
-    }
-    if (op == OP_NACK && rnd_one_in(&w->rnd, 3)) {
-        want.delay_ms = rnd_range(&w->rnd, 0, 2000);
-        w->made.has |= ZC_MSG_HAS_DELAY;
-        w->made.delay_ms = want.delay_ms;
-    }
-    if (op == OP_TOUCH) {
-        want.lease_ms = rnd_range(&w->rnd, 1, 8) * 1000;
-        w->made.has |= ZC_MSG_HAS_LEASE;
-        w->made.lease = want.lease_ms / 1000;
-    }
-    ask_send(w, c, &want);
-}
-
-static void ask_rep(struct world *w, struct conn *c)
-{
-    struct want want = begin(w, c, OP_REP, "rep");
-    char text[40];
-    const struct message *m;
-    want.target = own_delivery(w, c, true);
-    if (want.target == 0 && w->deliveries_len > 1) /* somebody else's */
-        want.target = 1 + (uint32_t)rnd_below(&w->rnd, w->deliveries_len - 1);
-    if (want.target == 0)
-        return;
-    m = &w->messages[w->deliveries[want.target].message];
-    if (w->deliveries[want.target].take || (m->wire_id[0] != 0 && rnd_one_in(&w->rnd, 2)))
-        snprintf(want.id, sizeof want.id, "%s", m->wire_id);
-    else
-        w->made.delivery = zc_slice_str(w->deliveries[want.target].name);
-    if (w->made.delivery.len > 0)
-        want.id[0] = 0;
-    snprintf(text, sizeof text, "a%u.%u", w->deliveries[want.target].message, c->number);
-    w->made.text = zc_slice_str(text);
-    ask_send(w, c, &want);
-}
-
 static void ask_topic(struct world *w, struct conn *c, enum op op, const char *name)
 {
-    struct want want = begin(w, c, op, name);
+    struct want want = ask_begin(w, c, op, name);
     char text[16], topic[8];
     if (op == OP_PUB && w->pubs_len == PUBS_MAX)
         return;
@@ -234,10 +156,10 @@ static void ask_plain(struct world *w, struct conn *c, enum op op)
 {
     static const char *const info[] = {"info", "stat", "list", "stat"};
     uint64_t which = rnd_below(&w->rnd, 4);
-    struct want want = begin(w, c, op,
-                             op == OP_PING    ? "ping"
-                             : op == OP_HELLO ? "hello"
-                                              : info[which]);
+    struct want want = ask_begin(w, c, op,
+                                 op == OP_PING    ? "ping"
+                                 : op == OP_HELLO ? "hello"
+                                                  : info[which]);
     if (op == OP_HELLO)
         w->made.from = zc_slice_str("sim");
     if (op == OP_INFO && which == 3)
@@ -247,11 +169,10 @@ static void ask_plain(struct world *w, struct conn *c, enum op op)
 
 void ask_pong(struct world *w, struct conn *c, struct zc_slice id)
 {
-    struct want want = begin(w, c, OP_PONG, "pong");
+    struct want want = ask_begin(w, c, OP_PONG, "pong");
     if (c->given_up || id.len >= sizeof want.id)
         return;
-    memcpy(want.id, id.data, id.len);
-    want.id[id.len] = 0;
+    snprintf(want.id, sizeof want.id, "%.*s", (int)id.len, id.len > 0 ? (const char *)id.data : "");
     ask_send(w, c, &want);
 }
 
@@ -273,7 +194,7 @@ static void ask_waiter(struct world *w, struct conn *c, enum op op)
 {
     static const char *const names[] = {
         [OP_TAKE] = "take", [OP_RESERVE] = "reserve", [OP_READY] = "ready"};
-    struct want want = begin(w, c, op, names[op]);
+    struct want want = ask_begin(w, c, op, names[op]);
     send_waiter(w, c, &want);
 }
 

@@ -22,8 +22,8 @@ static struct want *find_waiter(struct world *w, struct conn *c, const struct zc
     for (size_t i = 0; i < c->wants.len; i++) {
         struct want *want = &c->wants.list[i];
         bool plain = (want->op == OP_READY || want->op == OP_RESERVE) && !by_request_id(want);
-        if (zc_slice_is(m->name, w->boxes[want->box].name) &&
-            (leased ? plain : want->op == OP_TAKE))
+        if ((leased ? plain : want->op == OP_TAKE) &&
+            zc_slice_is(m->name, w->boxes[want->box].name))
             return want;
     }
     return NULL;
@@ -216,6 +216,17 @@ static uint32_t record(struct world *w, struct conn *c, uint32_t uid, const stru
     return n;
 }
 
+/* A rep by message id went out before the frame was seen: the hub may have taken it for this one.
+ */
+static bool rep_under_way(const struct conn *c, const struct message *m)
+{
+    for (size_t i = 0; i < c->wants.len; i++)
+        if (c->wants.list[i].op == OP_REP && c->wants.list[i].id[0] != 0 &&
+            strcmp(c->wants.list[i].id, m->wire_id) == 0)
+            return true;
+    return false;
+}
+
 void deliver_message(struct world *w, struct conn *c, const struct zc_msg *f)
 {
     struct want *want = find_waiter(w, c, f);
@@ -251,8 +262,14 @@ void deliver_message(struct world *w, struct conn *c, const struct zc_msg *f)
     } else {
         w->deliveries[m->delivery].over = true;
         m->delivery = n;
-        m->held = !d->take;
-        m->gone = d->take ? YES : NO;
+        m->held = true;
+        m->gone = NO;
+        if (d->take)
+            queue_gone(w, m);
+        else if (rep_under_way(c, m)) {
+            m->gone = MAYBE;
+            d->releasing = true;
+        }
     }
     serve(w, c, want, f);
 }

@@ -60,7 +60,7 @@ struct disk_file *disk_find(struct disk *d, uint32_t segment)
     return NULL;
 }
 
-static void file_reserve(struct disk_file *f, size_t size)
+void disk_file_reserve(struct disk_file *f, size_t size)
 {
     if (size <= f->room)
         return;
@@ -74,7 +74,7 @@ static void file_reserve(struct disk_file *f, size_t size)
 
 void disk_file_persist(struct disk_file *f, uint64_t offset, const uint8_t *data, size_t len)
 {
-    file_reserve(f, offset + len);
+    disk_file_reserve(f, offset + len);
     memcpy(f->platter + offset, data, len);
     if (offset + len > f->platter_size)
         f->platter_size = offset + len;
@@ -91,7 +91,7 @@ void disk_file_write(struct disk_file *f, uint64_t offset, const uint8_t *data, 
     w->offset = offset;
     w->len = len;
     memcpy(w->data, data, len);
-    file_reserve(f, offset + len);
+    disk_file_reserve(f, offset + len);
     memcpy(f->cache + offset, data, len);
     if (offset + len > f->size)
         f->size = offset + len;
@@ -106,40 +106,6 @@ uint64_t disk_bytes(const struct disk *d)
         if (d->files[i].present)
             sum += d->files[i].size;
     return sum;
-}
-
-static void file_sync(struct disk *d, struct disk_file *f)
-{
-    d->syncs++;
-    if (d->lying)
-        return;
-    for (struct disk_write *w = f->dirty; w != NULL; w = w->next)
-        disk_file_persist(f, w->offset, w->data, w->len);
-    disk_file_forget_dirty(f);
-}
-
-/* The kernel reports the failure once and calls the pages clean. */
-static void file_sync_fails(struct disk *d, struct disk_file *f)
-{
-    for (struct disk_write *w = f->dirty; w != NULL; w = w->next)
-        if (rnd_one_in(&d->rnd, 2))
-            disk_file_persist(f, w->offset, w->data, rnd_below(&d->rnd, w->len + 1));
-    disk_file_forget_dirty(f);
-}
-
-static void dir_sync(struct disk *d)
-{
-    if (d->lying)
-        return;
-    for (size_t i = 0; i < d->files_len;) {
-        struct disk_file *f = &d->files[i];
-        f->on_entry = f->present;
-        if (!f->present) {
-            disk_file_delete(d, f);
-            continue;
-        }
-        i++;
-    }
 }
 
 static enum disk_fate choose_fate(struct disk *d, const struct zc_disk_op *op)
@@ -189,97 +155,6 @@ int64_t disk_next(const struct disk *d)
     return at;
 }
 
-static int64_t do_create(struct disk *d, const struct zc_disk_op *op, enum disk_fate fate)
-{
-    struct disk_file *f;
-    if (disk_find(d, op->segment) != NULL)
-        return ZC_EEXIST;
-    if (fate == DISK_FATE_EIO)
-        return ZC_EIO;
-    if (disk_bytes(d) + op->size > d->capacity)
-        return ZC_ENOSPC;
-    if (d->files_len == DISK_FILES_MAX) {
-        d->overloaded = true;
-        return ZC_EIO;
-    }
-    f = &d->files[d->files_len++];
-    memset(f, 0, sizeof *f);
-    f->segment = op->segment;
-    f->present = true;
-    f->dirty_tail = &f->dirty;
-    file_reserve(f, op->size);
-    f->size = f->platter_size = op->size;
-    return 0;
-}
-
-static int64_t do_write(struct disk *d, const struct zc_disk_op *op, enum disk_fate fate)
-{
-    struct disk_file *f = disk_find(d, op->segment);
-    uint64_t grows;
-    if (f == NULL)
-        return ZC_ENOENT;
-    grows = op->offset + op->len > f->size ? op->offset + op->len - f->size : 0;
-    if (grows > 0 && disk_bytes(d) + grows > d->capacity)
-        fate = DISK_FATE_FULL;
-    if (fate == DISK_FATE_EIO || fate == DISK_FATE_FULL) {
-        disk_file_write(f, op->offset, op->data, rnd_below(&d->rnd, op->len));
-        return fate == DISK_FATE_EIO ? ZC_EIO : ZC_ENOSPC;
-    }
-    if (fate == DISK_FATE_SHORT) {
-        size_t len = rnd_below(&d->rnd, op->len);
-        disk_file_write(f, op->offset, op->data, len);
-        return (int64_t)len;
-    }
-    disk_file_write(f, op->offset, op->data, op->len);
-    if (fate == DISK_FATE_SYNC_FAILS) {
-        file_sync_fails(d, f);
-        return ZC_EIO;
-    }
-    if (op->sync)
-        file_sync(d, f);
-    if (op->sync && op->sync_dir)
-        dir_sync(d);
-    return (int64_t)op->len;
-}
-
-/* Clean pages of the range come from the platter again; dirty ones stay. */
-static void drop_cache(struct disk_file *f, uint64_t offset, size_t len)
-{
-    memcpy(f->cache + offset, f->platter + offset, len);
-    for (struct disk_write *w = f->dirty; w != NULL; w = w->next)
-        memcpy(f->cache + w->offset, w->data, w->len);
-}
-
-static int64_t do_read(struct disk *d, const struct zc_disk_op *op, enum disk_fate fate)
-{
-    struct disk_file *f = disk_find(d, op->segment);
-    size_t len;
-    if (f == NULL)
-        return ZC_ENOENT;
-    if (fate == DISK_FATE_EIO)
-        return ZC_EIO;
-    if (op->offset >= f->size)
-        return 0;
-    len = f->size - op->offset < op->len ? f->size - op->offset : op->len;
-    if (op->uncached)
-        drop_cache(f, op->offset, len);
-    memcpy(op->data, f->cache + op->offset, len);
-    return (int64_t)len;
-}
-
-static int64_t do_remove(struct disk *d, const struct zc_disk_op *op)
-{
-    struct disk_file *f = disk_find(d, op->segment);
-    if (f == NULL)
-        return ZC_ENOENT;
-    f->present = false;
-    if (op->aside)
-        d->set_aside++;
-    if (op->sync_dir)
-        dir_sync(d);
-    return 0;
-}
-
 bool disk_complete(struct disk *d, int64_t now_ns, struct zc_disk_completion *ret_done)
 {
     size_t best = d->pending_len;
@@ -293,13 +168,6 @@ bool disk_complete(struct disk *d, int64_t now_ns, struct zc_disk_completion *re
     p = d->pending[best];
     d->pending[best] = d->pending[--d->pending_len];
     ret_done->id = p.op.id;
-    if (p.op.kind == ZC_DISK_CREATE)
-        ret_done->result = do_create(d, &p.op, p.fate);
-    else if (p.op.kind == ZC_DISK_WRITE)
-        ret_done->result = do_write(d, &p.op, p.fate);
-    else if (p.op.kind == ZC_DISK_READ)
-        ret_done->result = do_read(d, &p.op, p.fate);
-    else
-        ret_done->result = do_remove(d, &p.op);
+    ret_done->result = disk_do(d, &p.op, p.fate);
     return true;
 }

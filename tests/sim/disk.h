@@ -96,7 +96,12 @@ void disk_kill(struct disk *d);
 /* The machine lost power: only the platter survives, and of what was not synced any part. */
 void disk_power_loss(struct disk *d);
 
-/* Shared with disk_crash.c. */
+/* One bit of what is written somewhere turns over. */
+void disk_rot(struct disk *d);
+
+/* Shared with disk_do.c and disk_crash.c. */
+int64_t disk_do(struct disk *d, const struct zc_disk_op *op, enum disk_fate fate);
+void disk_file_reserve(struct disk_file *f, size_t size);
 struct disk_file *disk_find(struct disk *d, uint32_t segment);
 /* Frees f and moves the last file into its slot. */
 void disk_file_delete(struct disk *d, struct disk_file *f);

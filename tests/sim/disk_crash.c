@@ -161,3 +161,25 @@ size_t disk_segments(struct disk *d, uint32_t ret_segments[DISK_FILES_MAX])
     }
     return n;
 }
+
+static size_t written_len(const struct disk_file *f)
+{
+    size_t len = f->size;
+    while (len > 0 && f->cache[len - 1] == 0)
+        len--;
+    return len;
+}
+
+void disk_rot(struct disk *d)
+{
+    struct disk_file *found = NULL;
+    uint64_t n = 0, at;
+    for (size_t i = 0; i < d->files_len; i++)
+        if (d->files[i].present && written_len(&d->files[i]) > 0 && rnd_one_in(&d->rnd, ++n))
+            found = &d->files[i];
+    if (found == NULL)
+        return;
+    at = rnd_below(&d->rnd, written_len(found));
+    found->cache[at] ^= (uint8_t)(1u << rnd_below(&d->rnd, 8));
+    found->platter[at] = found->cache[at];
+}

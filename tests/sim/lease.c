@@ -65,8 +65,10 @@ void lease_submit(struct world *w, struct conn *c, struct want *want)
             continue;
         if (want->op == OP_ACK || want->op == OP_REP)
             d->acks++;
-        if (want->op == OP_NACK)
+        if (want->op == OP_NACK) {
             d->releasing = true;
+            w->messages[d->message].delayed |= want->delay_ms > 0;
+        }
         if (want->op == OP_TOUCH) {
             int64_t end = want->at + want->lease_ms * MS;
             d->lease_min = end < d->lease_min ? end : d->lease_min;
@@ -124,8 +126,7 @@ static void done_ok(struct world *w, struct conn *c, struct want *want, uint32_t
         return;
     }
     d->over = true;
-    m->held = false;
-    m->gone = YES;
+    queue_gone(w, m);
 }
 
 /* The hub says that there is no such delivery. */
@@ -174,8 +175,7 @@ static void rep_ok(struct world *w, struct conn *c, struct want *want)
         m->gone = MAYBE;
         return;
     }
-    m->gone = YES;
-    m->held = false;
+    queue_gone(w, m);
     d->over = true;
     m->rep_due |= m->is_req && !m->crossed;
 }

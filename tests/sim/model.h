@@ -24,10 +24,16 @@ bool want_waits(const struct want *want); /* take, reserve, ready */
 /* Waiters of c on the box, or takes only; a want with max counts once. */
 uint32_t wants_waiting(const struct conn *c, int box, bool takes_only);
 
-/* ends.c: sessions, crashes and restarts */
+/* ends.c: sessions */
 void model_session_over(struct world *w, struct conn *c);
 void model_closed(struct world *w, struct conn *c);
+/* Frames of c to its waiters may have been on their way. */
+bool model_frames_unseen(const struct world *w, const struct conn *c);
+
+/* restart.c */
 void model_crash(struct world *w, bool power_loss, bool clean);
+/* A bit turned over: one record is damaged. */
+void model_rot(struct world *w);
 void model_ready(struct world *w);
 
 /* queue.c: puts and what lies in a mailbox */
@@ -40,8 +46,18 @@ bool queue_required(const struct world *w, const struct message *m);
 bool queue_possible(const struct message *m);
 /* m1 was surely accepted before m2. */
 bool queue_before(const struct message *m1, const struct message *m2);
+/* It is gone for good, as its taker knows. */
+void queue_gone(struct world *w, struct message *m);
+/* Adds the message to the list of its mailbox. */
+void queue_add(struct world *w, uint32_t uid);
 /* Drops what is gone from the list of a mailbox. */
 void queue_compact(struct world *w, int box);
+
+/* losses.c */
+/* From now on `budget` of the required messages in the box may be lost (box -1: in any). */
+void losses_allow(struct world *w, int box, uint32_t budget);
+/* All is drained: what is still required is lost. */
+void losses_judge(struct world *w);
 
 /* deliver.c, order.c: messages handed out */
 void deliver_message(struct world *w, struct conn *c, const struct zc_msg *m);
@@ -75,8 +91,8 @@ void requests_settled(struct world *w);
 
 /* settle.c: the checks when nothing moves */
 void settle_check(struct world *w);
-/* Takes all that is left and looks for what is missing. */
-void settle_drain(struct world *w);
+/* drain.c: takes all that is left and looks for what is missing. */
+void drain_all(struct world *w);
 
 /* run.c */
 void run_seed(struct world *w);

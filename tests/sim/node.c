@@ -73,6 +73,8 @@ static void event(struct world *w, const struct zc_hub_event *ev)
     case ZC_HUB_STOPPED:
         w->stopped_seen = true;
         break;
+    default: /* of the tunnel: no part of this world */
+        break;
     }
     world_hash(w, mark, sizeof mark);
 }
@@ -206,6 +208,10 @@ void node_crash(struct world *w, bool power_loss)
         disk_power_loss(&w->disk);
     else
         disk_kill(&w->disk);
+    if (w->p.kind == PROFILE_ROT && rnd_one_in(&w->rnd, 2)) {
+        disk_rot(&w->disk);
+        model_rot(w);
+    }
     discard(w);
 }
 
@@ -217,7 +223,8 @@ void node_stopped(struct world *w)
         world_fail(w, "stopped with %zu sessions not closed", w->live_len);
     if (w->disk.pending_len > 0)
         world_fail(w, "stopped with %zu disk requests under way", w->disk.pending_len);
-    model_crash(w, false, true);
+    /* With `never` nobody promised that a clean close is on disk. */
+    model_crash(w, power_loss && w->p.hub.log.sync == ZC_LOG_SYNC_NEVER, true);
     if (power_loss)
         disk_power_loss(&w->disk);
     discard(w);

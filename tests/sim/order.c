@@ -10,7 +10,7 @@ void order_fifo(struct world *w, const struct conn *c, const struct message *m, 
     int64_t since = m->avail_at > b->disturbed_at ? m->avail_at : b->disturbed_at;
     if (since < w->fault_at)
         since = w->fault_at; /* what a failed removal gave back was not seen */
-    if (b->disturbed)
+    if (b->disturbed || (m->delayed && m->crossed && w->wall_moved > 0))
         return;
     for (uint32_t i = w->deliveries_len - 2; i > 0; i--) {
         const struct delivery *d = &w->deliveries[i];

@@ -6,8 +6,8 @@
 
 #include "world.h"
 
-static const char *const names[] = {"memory",    "durable",    "disk faults",
-                                    "tiny caps", "cold reads", "crash storm"};
+static const char *const names[] = {"memory",     "durable",     "disk faults", "tiny caps",
+                                    "cold reads", "crash storm", "bit rot"};
 
 /* enum op in its order, then reset and half-close. */
 static const uint32_t weights[PROFILE_OPS] = {
@@ -84,7 +84,12 @@ void profile_choose(struct profile *p, uint64_t seed, struct rnd *r)
     if (rnd_one_in(r, 2))
         p->stop_every_ns = rnd_range(r, 3, 20) * SECOND;
     switch (p->kind) {
+    case PROFILE_ROT:
+        p->crash_every_ns = rnd_range(r, 2, 20) * SECOND;
+        break;
     case PROFILE_DURABLE:
+        if (rnd_one_in(r, 3))
+            p->hub.log.sync = rnd_one_in(r, 2) ? ZC_LOG_SYNC_BATCH : ZC_LOG_SYNC_NEVER;
         p->crash_every_ns = rnd_range(r, 2, 20) * SECOND;
         p->power_loss = rnd_one_in(r, 2);
         p->faults.sync_slow_ppm = rnd_one_in(r, 3) ? 20000 : 0;

@@ -16,6 +16,7 @@ enum profile_kind {
     PROFILE_TINY,  /* tiny caps */
     PROFILE_COLD,  /* tiny hot window */
     PROFILE_STORM, /* crash after crash */
+    PROFILE_ROT,   /* bits turn over between crash and start */
     PROFILE_COUNT
 };
 

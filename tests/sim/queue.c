@@ -34,6 +34,24 @@ void queue_compact(struct world *w, int box)
     b->live_len = kept;
 }
 
+void queue_add(struct world *w, uint32_t uid)
+{
+    struct box *b = &w->boxes[w->messages[uid].box];
+    if (b->live_len == b->live_cap) {
+        b->live_cap = b->live_cap == 0 ? 64 : 2 * b->live_cap;
+        b->live = realloc(b->live, b->live_cap * sizeof *b->live);
+        ZC_ASSERT(b->live != NULL);
+    }
+    b->live[b->live_len++] = uid;
+}
+
+void queue_gone(struct world *w, struct message *m)
+{
+    m->gone = YES;
+    m->gone_at = world_ns(w);
+    m->held = false;
+}
+
 /* Messages that surely lie queued (or delayed): no waiter can have one of them unseen. */
 static size_t sure_queued(struct world *w, int box)
 {
@@ -80,18 +98,14 @@ void queue_submit(struct world *w, struct conn *c, struct want *want)
     m->submit_idx = want->idx;
     m->submit_at = m->avail_at = want->at;
     m->due_at = want->at + m->delay_ms * MS;
-    if (m->delay_ms > 0)
+    m->delayed = m->delay_ms > 0;
+    if (m->delayed)
         m->avail_at = m->due_at + SECOND;
     m->has_over = m->ttl_ms >= 0;
     m->over_at = want->at + m->ttl_ms * MS;
     m->over_late_at = NEVER;
     find_first_copy(w, m);
-    if (b->live_len == b->live_cap) {
-        b->live_cap = b->live_cap == 0 ? 64 : 2 * b->live_cap;
-        b->live = realloc(b->live, b->live_cap * sizeof *b->live);
-        ZC_ASSERT(b->live != NULL);
-    }
-    b->live[b->live_len++] = want->uid;
+    queue_add(w, want->uid);
 }
 
 /* A put with an id that was there: surely a duplicate when nobody can have taken the first. */

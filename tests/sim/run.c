@@ -268,5 +268,5 @@ void run_seed(struct world *w)
     if (!w->failed)
         settle_check(w);
     if (!w->failed)
-        settle_drain(w);
+        drain_all(w);
 }

@@ -103,6 +103,9 @@ void settle_check(struct world *w)
         zc_hub_output(w->hub, c->session, &slice, 1, &n);
         if (n > 0 && !c->blocked)
             world_fail(w, "c%u: output without an event", c->number);
+        if ((c->cause & (CAUSE_GARBAGE | CAUSE_EOF)) && !c->blocked)
+            world_fail(w, "c%u: not ended after a bad frame or half-close, cause %x", c->number,
+                       c->cause);
         if (c->cause != 0)
             continue;
         if (!c->reading && c->in.len > 0)
@@ -116,134 +119,4 @@ void settle_check(struct world *w)
         check_counts(w);
     if (!w->failed)
         check_memory(w);
-}
-
-/* All takes of the drain are answered. */
-static void drain_box(struct world *w, struct conn *c, int box)
-{
-    uint32_t before;
-    do {
-        before = w->deliveries_len;
-        for (int i = 0; i < 16; i++)
-            ask_take(w, c, box, 0);
-        run_calm(w, 500 * MS);
-        if (c->wants.len + c->plans.len > 0 && !w->failed)
-            world_fail(w, "c%u: a take of the drain has no answer", c->number);
-    } while (!w->failed && w->deliveries_len > before);
-}
-
-/* Gives the missing message a place in the budget of a crash, moving others (Kuhn's matching). */
-static bool excuse(struct world *w, uint32_t uid, uint32_t *used, const uint32_t *missing,
-                   uint32_t *of, size_t n, bool *seen)
-{
-    for (size_t g = 0; g < w->groups_len; g++) {
-        bool member = false;
-        for (size_t i = 0; i < w->groups[g].len; i++)
-            member |= w->groups[g].members[i] == uid;
-        if (!member || seen[g])
-            continue;
-        seen[g] = true;
-        if (used[g] < w->groups[g].budget) {
-            used[g]++;
-            for (size_t i = 0; i < n; i++)
-                if (missing[i] == uid)
-                    of[i] = (uint32_t)g + 1;
-            return true;
-        }
-        for (size_t i = 0; i < n; i++) {
-            if (of[i] != g + 1 || !excuse(w, missing[i], used, missing, of, n, seen))
-                continue;
-            for (size_t k = 0; k < n; k++)
-                if (missing[k] == uid)
-                    of[k] = (uint32_t)g + 1;
-            return true;
-        }
-    }
-    return false;
-}
-
-static void check_missing(struct world *w)
-{
-    static uint32_t missing[MESSAGES_MAX], of[MESSAGES_MAX];
-    uint32_t used[GROUPS_MAX] = {0};
-    size_t n = 0;
-    for (uint32_t uid = 1; uid < w->messages_len; uid++)
-        if (w->messages[uid].submit_idx > 0 && queue_required(w, &w->messages[uid]))
-            missing[n++] = uid;
-    memset(of, 0, sizeof of);
-    for (size_t i = 0; i < n && !w->failed; i++) {
-        bool seen[GROUPS_MAX] = {false};
-        const struct message *m = &w->messages[missing[i]];
-        if (!excuse(w, missing[i], used, missing, of, n, seen))
-            world_fail(w, "message %u of %s, put by c%u as %s, is lost (%zu missing)", missing[i],
-                       w->boxes[m->box].name, m->conn, m->id, n);
-    }
-}
-
-/* An empty hub keeps nothing. */
-static void check_empty(struct world *w)
-{
-    struct zc_hub_stats s;
-    zc_hub_stats(w->hub, &s);
-    if (s.queued + s.leased + s.delayed + s.waiters + s.mailboxes + s.sessions > 0)
-        world_fail(w,
-                   "drained, but %llu queued %llu leased %llu delayed %llu waiters %llu mailboxes",
-                   (unsigned long long)s.queued, (unsigned long long)s.leased,
-                   (unsigned long long)s.delayed, (unsigned long long)s.waiters,
-                   (unsigned long long)s.mailboxes);
-    if (s.memory_bytes > 100000)
-        world_fail(w, "drained, but %llu bytes are held", (unsigned long long)s.memory_bytes);
-    if (w->p.hub.durable && disk_bytes(&w->disk) > 6 * w->p.hub.log.segment_bytes)
-        world_fail(w, "drained, but the log has %llu bytes",
-                   (unsigned long long)disk_bytes(&w->disk));
-}
-
-/* Messages come and go until one without a ttl did: what waited for a sync (the removal of what
- * expired) has it then. */
-static void flush(struct world *w)
-{
-    bool over = false;
-    struct conn *c = w->failed ? NULL : conn_open(w, CLIENTS_MAX - 1);
-    while (c != NULL && c->session != NULL && !over && !w->failed) {
-        ask_put(w, c, false);
-        over = !(w->made.has & ZC_MSG_HAS_TTL);
-        run_calm(w, 9 * SECOND);
-        for (int b = 0; b < w->p.boxes && !w->failed; b++)
-            drain_box(w, c, b);
-    }
-    if (c != NULL && c->session != NULL)
-        conn_end(w, c);
-    node_pump(w);
-    run_calm(w, 2 * SECOND);
-}
-
-void settle_drain(struct world *w)
-{
-    struct zc_hub_stats s;
-    struct conn *c;
-    world_trace(w, "the drain begins");
-    while (w->live_len > 0)
-        conn_end(w, w->conns[w->live[0]]);
-    node_pump(w);
-    run_calm(w, 2 * SECOND);
-    for (int round = 0; round < 50 && !w->failed; round++) {
-        c = conn_open(w, CLIENTS_MAX - 1);
-        for (int b = 0; b < w->p.boxes && !w->failed && c != NULL; b++)
-            drain_box(w, c, b);
-        if (c != NULL && c->session != NULL)
-            conn_end(w, c);
-        zc_hub_stats(w->hub, &s);
-        if (s.delayed == 0)
-            break;
-        run_calm(w, 4 * 3600 * SECOND); /* delays that steps of the wall clock made long */
-    }
-    flush(w);
-    if (!w->failed)
-        check_missing(w);
-    if (!w->failed)
-        check_empty(w);
-    if (w->failed)
-        return;
-    node_stop(w);
-    run_calm(w, 6 * SECOND);
 }

@@ -97,6 +97,7 @@ struct message {
     bool vouched;    /* must be there although it got no ok: a duplicate of it did, or the like */
     bool maybe_lost; /* a crash may have lost it with a take */
     bool power_lost; /* since its last delivery: attempt may be lower */
+    bool delayed;    /* by its put or a nack, at any time */
     bool crossed;    /* lived through a restart of the hub */
     bool has_over;   /* a ttl was given */
     enum put_state put;
@@ -110,8 +111,9 @@ struct message {
     int64_t due_at;                /* not before */
     int64_t delay_ms, ttl_ms;      /* of the request; ttl -1: none */
     int64_t over_at, over_late_at; /* ttl: dropped between these */
-    int64_t avail_at;              /* latest instant at which it came (back) to its queue */
-    uint32_t delivery;             /* the last one seen */
+    int64_t gone_at;
+    int64_t avail_at;  /* latest instant at which it came (back) to its queue */
+    uint32_t delivery; /* the last one seen */
     int64_t attempt;
     uint32_t seen, unseen; /* deliveries: observed, and at most so many that were not */
     uint64_t wire_hash;
@@ -145,6 +147,7 @@ struct expected {
     uint32_t pub;
     uint32_t taken; /* the subscriber's count of deliveries when it was submitted */
     uint32_t room;  /* most deliveries that can have waited before it */
+    bool tight;     /* its output may have been full in bytes */
     bool known;     /* its publisher was told ok: room is final */
 };
 
@@ -208,7 +211,7 @@ struct box {
 
 /* At a crash, `budget` of the messages in it may have been on their way to takes. */
 struct group {
-    int box;
+    uint64_t idx;
     uint32_t budget;
     uint32_t *members;
     size_t len;
@@ -309,7 +312,11 @@ void conn_free(struct conn *c);
 /* Causes that time brings are added. */
 void conn_note_causes(struct world *w, struct conn *c);
 
-/* ask.c, ask_wrong.c: what clients say */
+/* ask.c, ask_lease.c, ask_wrong.c: what clients say */
+/* Clears w->made; a request with the next id of the client. */
+struct want ask_begin(struct world *w, struct conn *c, enum op op, const char *name);
+void ask_lease(struct world *w, struct conn *c, enum op op, const char *name);
+void ask_rep(struct world *w, struct conn *c);
 void ask_something(struct world *w, struct conn *c);
 /* fatal: bytes that end the session; else a frame that gets an err */
 void ask_wrong(struct world *w, struct conn *c, bool fatal);
