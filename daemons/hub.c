@@ -200,6 +200,7 @@ int main(int argc, char **argv)
     if (code != ZC_HUB_OPTIONS_RUN)
         return code;
     d.log.level = d.options.log_level;
+    zc_limits_hold_signals(true); /* until the loop takes them */
     code = open_store(&d);
     if (code == 0)
         code = open_sockets(&d);

@@ -21,6 +21,7 @@
 #include "host/clock.h"
 #include "host/conn.h"
 #include "host/disk.h"
+#include "host/limits.h"
 #include "host/pump.h"
 #include "host/service.h"
 
@@ -230,6 +231,7 @@ static int start_signals(struct zc_host *h)
             uv_signal_start(&h->signals[i], on_signal, numbers[i]) < 0)
             return ZC_EMFILE;
     }
+    zc_limits_hold_signals(false);
     return 0;
 }
 

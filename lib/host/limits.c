@@ -38,6 +38,16 @@ static int raise_files(void)
     return r.rlim_cur > FILES_MAX ? FILES_MAX : (int)r.rlim_cur;
 }
 
+void zc_limits_hold_signals(bool hold)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
 int zc_limits_apply(void)
 {
     struct rlimit none = {0, 0};

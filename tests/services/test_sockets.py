@@ -64,6 +64,7 @@ class Modes(Case):
         for mask in ("000", "777", "022"):
             with self.subTest(mask):
                 h = self.hub(wrapper=umask(mask))
+                harness.wait_for(lambda: os.path.exists(self.path + ".ctl"))
                 self.assertEqual((mode(self.path), mode(self.path + ".ctl")), (0o600, 0o600))
                 self.assertEqual(h.stop(), 0)
 
@@ -412,6 +413,15 @@ class Process(Case):
         time.sleep(0.2)
         self.assertTrue(alive(self.path))
         self.assertEqual(h.kill(signal.SIGINT), 0)
+
+    def test_an_early_stop_leaves_no_socket(self):
+        for step in range(30):
+            p = subprocess.Popen([harness.HUB, "--local", "--listen", self.path],
+                                 stderr=subprocess.DEVNULL)
+            time.sleep(step * 0.0003 * harness.SLOW)
+            p.terminate()
+            self.assertIn(p.wait(10 * harness.SLOW), (0, -signal.SIGTERM))
+            self.assertEqual(os.listdir(self.dir), [], step)
 
     def test_limits(self):
         h = self.hub(wrapper=["prlimit", "--nofile=256:4096", "--core=unlimited:unlimited"])
