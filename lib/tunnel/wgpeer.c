@@ -69,18 +69,13 @@ void zc_wgpeer_want(struct zc_wg *wg, struct zc_wgpeer *p, struct zc_now now)
 void zc_wgpeer_heard(struct zc_wgpeer *p, struct zc_now now, bool data)
 {
     p->renew_at = ZC_NEVER;
-    if (!data)
-        return;
-    if (p->keepalive_at.ns == ZC_NEVER.ns)
+    if (data && p->keepalive_at.ns == ZC_NEVER.ns)
         p->keepalive_at = zc_mono_add_ms(now.mono, ZC_WG_KEEPALIVE_MS);
-    else
-        p->keepalive_again = true;
 }
 
 void zc_wgpeer_spoke(struct zc_wg *wg, struct zc_wgpeer *p, struct zc_now now, bool data)
 {
     p->keepalive_at = ZC_NEVER;
-    p->keepalive_again = false;
     if (data && p->renew_at.ns == ZC_NEVER.ns)
         p->renew_at = with_jitter(wg, now, ZC_WG_NEW_HANDSHAKE_MS);
 }
@@ -121,12 +116,9 @@ static void start_due(struct zc_wg *wg, struct zc_wgpeer *p, struct zc_now now)
     }
 }
 
-static void keepalive_due(struct zc_wg *wg, struct zc_wgpeer *p, struct zc_now now)
+static void keepalive_due(struct zc_wg *wg, struct zc_wgpeer *p)
 {
     p->keepalive_at = ZC_NEVER;
-    if (p->keepalive_again)
-        p->keepalive_at = zc_mono_add_ms(now.mono, ZC_WG_KEEPALIVE_MS);
-    p->keepalive_again = false;
     p->keepalive_due = true;
     zc_wgpeer_mark(wg, p);
 }
@@ -155,7 +147,7 @@ void zc_wgpeer_tick(struct zc_wg *wg, struct zc_wgpeer *p, struct zc_now now)
     if (zc_wgpeer_due(p->start_at, now))
         start_due(wg, p, now);
     if (zc_wgpeer_due(p->keepalive_at, now))
-        keepalive_due(wg, p, now);
+        keepalive_due(wg, p);
     if (zc_wgpeer_due(p->renew_at, now)) {
         p->renew_at = ZC_NEVER;
         zc_wgpeer_want(wg, p, now);

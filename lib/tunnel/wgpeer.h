@@ -72,7 +72,6 @@ struct zc_wgpeer {
     struct zc_mono renew_at;     /* data was sent, nothing came back */
     struct zc_mono erase_at;     /* keys are too old to keep */
     bool start_asked;            /* start_at stands also while there is a session */
-    bool keepalive_again;        /* more data came while keepalive_at was set */
     bool refreshed;              /* an old session already caused an initiation by receiving */
 
     /* For the output. */
