@@ -15,9 +15,10 @@ static bool dial_is_v4(const char *s)
         unsigned v = 0, digits = 0;
         if (group > 0 && *s++ != '.')
             return false;
+        const char *start = s;
         for (; *s >= '0' && *s <= '9' && digits < 4; digits++)
             v = v * 10 + (unsigned)(*s++ - '0');
-        if (digits == 0 || digits > 3 || v > 255)
+        if (digits == 0 || digits > 3 || v > 255 || (digits > 1 && *start == '0'))
             return false;
     }
     return *s == '\0';
