@@ -24,9 +24,11 @@
 
 struct zc_tcp_out {
     uint32_t iss, una, max;
-    struct zc_tcp_ring ring; /* from una on; from iss + 1 while the SYN is unacknowledged */
+    struct zc_tcp_ring ring; /* from una on; from iss + 1 while syn */
     uint32_t ring_max;
+    bool syn; /* not acknowledged yet: nothing else goes */
     bool fin; /* after the ring comes FIN */
+    bool fin_acked;
 
     uint32_t wnd, wnd_max; /* offered by the peer: now, ever */
     uint32_t wl1, wl2;     /* seq and ack of the segment that said so */
@@ -52,6 +54,7 @@ struct zc_tcp_out {
     bool probing;                         /* what is in flight is a probe */
     uint8_t persist_backoff;
     struct zc_mono progress_at; /* acknowledged last, or began to wait */
+    struct zc_mono sent_at;     /* anything, last */
     uint64_t retransmitted;     /* segments */
 };
 
@@ -79,6 +82,8 @@ size_t zc_tcp_out_write(struct zc_tcp_out *o, struct zc_tcp_budget *b, struct zc
 size_t zc_tcp_out_room(const struct zc_tcp_out *o, const struct zc_tcp_budget *b);
 /* Everything, FIN too, is acknowledged. */
 bool zc_tcp_out_finished(const struct zc_tcp_out *o);
+/* Something is in flight, or a closed window is probed: the peer owes an answer. */
+bool zc_tcp_out_waiting(const struct zc_tcp_out *o);
 /* The number after the last one of the queue. */
 uint32_t zc_tcp_out_end(const struct zc_tcp_out *o);
 /* The number for segments without data: what the peer's window lets it accept. */
@@ -89,19 +94,22 @@ uint32_t zc_tcp_out_seq(const struct zc_tcp_out *o);
 enum zc_tcp_out_ack zc_tcp_out_input(struct zc_tcp_out *o, struct zc_tcp_budget *b,
                                      struct zc_mono now, const struct zc_tcp_segment *s,
                                      int64_t rtt_us, bool stale);
-/* Timers. */
+/* Starts and stops the timers, after any change: of the queue too. */
+void zc_tcp_out_timers(struct zc_tcp_out *o, struct zc_mono now);
 void zc_tcp_out_tick(struct zc_tcp_out *o, struct zc_mono now);
 struct zc_mono zc_tcp_out_deadline(const struct zc_tcp_out *o);
 /* Retransmit at once and forget the backoff. */
 void zc_tcp_out_nudge(struct zc_tcp_out *o, struct zc_mono now);
 
 /* The next segment that may go, of at most room data bytes. False: none now. */
-bool zc_tcp_out_next(struct zc_tcp_out *o, struct zc_mono now, uint32_t room,
-                     struct zc_tcp_chunk *ret_chunk);
+bool zc_tcp_out_next(struct zc_tcp_out *o, uint32_t room, struct zc_tcp_chunk *ret_chunk);
+/* The bytes of a chunk, as 0 to 2 slices. */
+size_t zc_tcp_out_slices(const struct zc_tcp_out *o, const struct zc_tcp_chunk *c,
+                         struct zc_slice ret_slices[2]);
 /* It went. */
 void zc_tcp_out_sent(struct zc_tcp_out *o, struct zc_mono now, const struct zc_tcp_chunk *c);
 
-/* ---- between tcp_out.c and tcp_loss.c ---- */
+/* ---- between tcp_out.c, tcp_ack.c and tcp_loss.c ---- */
 
 /* Bytes in flight as congestion control counts them (pipe of RFC 6675). */
 uint32_t zc_tcp_loss_pipe(const struct zc_tcp_out *o);

@@ -9,6 +9,8 @@
 
 /* What each ring may have when the budget is used up, so that every connection can go on. */
 #define ZC_TCP_RING_FREE 16384
+/* What an emptied ring of a busy connection keeps. */
+#define ZC_TCP_RING_KEEP 65536
 #define ZC_TCP_RING_MAX (UINT32_C(1) << 30)
 
 struct zc_tcp_budget {
