@@ -214,8 +214,12 @@ bool zc_tcp_release(struct zc_tcp *t, struct zc_mono now, struct zc_tcp_segment 
 
 void zc_tcp_nudge(struct zc_tcp *t, struct zc_mono now)
 {
-    if (t->reason == ZC_TCP_OPEN)
-        zc_tcp_out_nudge(&t->out, now);
+    if (t->reason != ZC_TCP_OPEN)
+        return;
+    zc_tcp_out_nudge(&t->out, now);
+    /* A peer that has forgotten the connection is to say so. */
+    if (opened(t) && !zc_tcp_out_waiting(&t->out))
+        t->keepalive = true;
 }
 
 /* ---- time ---- */

@@ -125,7 +125,8 @@ enum zc_tcp_state zc_tcpmux_state(const struct zc_tcpmux_conn *c);
 /* ---- all connections with one remote ---- */
 
 /* The path to remote is new or works again: what waits for a retransmission goes at once and
- * backed-off timers start over. */
+ * backed-off timers start over; idle connections are probed, so that a remote that has forgotten
+ * them resets them. */
 void zc_tcpmux_nudge(struct zc_tcpmux *m, struct zc_now now, const struct zc_ip6_addr *remote);
 /* The remote is gone for good: ends all its connections, without a packet, with
  * ZC_TCP_TIMEOUT. */
