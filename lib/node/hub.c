@@ -5,6 +5,8 @@
 
 /* Sessions that do not take their last output are cut after this long. */
 #define STOP_MS 2000
+/* The log is closed after this long, whatever could not be stored again. */
+#define CLOSE_MS 4000
 
 void zc_hub_config_default(struct zc_hub_config *ret_config)
 {
@@ -49,7 +51,7 @@ struct zc_hub *zc_hub_new(const struct zc_hub_config *config, const uint8_t seed
     if (hub == NULL)
         return NULL;
     hub->config = *config;
-    hub->stop_at = ZC_NEVER;
+    hub->stop_at = hub->close_at = ZC_NEVER;
     zc_rng_init(&hub->rng, seed);
     uint8_t broker_seed[32];
     zc_rng_bytes(&hub->rng, broker_seed, sizeof(broker_seed));
@@ -142,11 +144,12 @@ void zc_hub_disk_done(struct zc_hub *hub, struct zc_now now, const struct zc_dis
     zc_hub_store_pump(hub, now);
 }
 
-/* All sessions are gone, and what they gave back is stored. */
+/* All sessions are gone, and what they gave back is stored, if the disk works. */
 static bool close_due(const struct zc_hub *hub)
 {
+    bool late = hub->close_at.ns <= hub->broker->now.mono.ns;
     return hub->stopping && !hub->closing && hub->broker->sessions_count == 0 &&
-           zc_broker_settled(hub->broker);
+           (late || zc_broker_settled(hub->broker));
 }
 
 void zc_hub_tick(struct zc_hub *hub, struct zc_now now)
@@ -176,8 +179,8 @@ struct zc_mono zc_hub_deadline(struct zc_hub *hub)
     if (hub->stopped || hub->unusable)
         return ZC_NEVER;
     struct zc_mono d = zc_mono_min(zc_broker_deadline(hub->broker), hub->stop_at);
-    if (close_due(hub))
-        d = hub->broker->now.mono;
+    if (hub->stopping && !hub->closing && hub->broker->sessions_count == 0)
+        d = zc_mono_min(d, close_due(hub) ? hub->broker->now.mono : hub->close_at);
     return hub->log != NULL ? zc_mono_min(d, zc_log_deadline(hub->log)) : d;
 }
 
@@ -228,6 +231,7 @@ void zc_hub_stop(struct zc_hub *hub, struct zc_now now)
         return;
     hub->stopping = true;
     hub->stop_at = zc_mono_add_ms(now.mono, STOP_MS);
+    hub->close_at = zc_mono_add_ms(now.mono, CLOSE_MS);
     zc_broker_stop(hub->broker, now);
     if (!hub->ready) /* nothing was promised yet: the log is left as it was found */
         hub->stopped = true;

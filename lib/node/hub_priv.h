@@ -14,7 +14,8 @@ struct zc_hub {
     struct zc_log *log; /* NULL: memory only */
     struct zc_rng rng;
     struct zc_journal journal;
-    struct zc_mono stop_at; /* sessions are cut */
+    struct zc_mono stop_at;  /* sessions are cut */
+    struct zc_mono close_at; /* the log is closed */
     bool ready, ready_told, unusable, unusable_told;
     bool stopping, closing, stopped, stopped_told;
     const char *unusable_text;

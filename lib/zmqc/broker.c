@@ -29,7 +29,8 @@ struct zc_broker *zc_broker_new(const struct zc_broker_limits *limits, const uin
     b->seq_next = 1;
     b->now = now;
     b->started = now.mono;
-    struct zc_list *lists[] = {&b->mailbox_list, &b->dispatch, &b->dead, &b->sessions,
+    struct zc_list *lists[] = {&b->mailbox_list, &b->dispatch, &b->dead,
+                               &b->unstored,     &b->yielded,  &b->sessions,
                                &b->dirty,        &b->stalled,  &b->lines};
     for (size_t i = 0; i < ZC_ARRAY_LEN(lists); i++)
         zc_list_init(lists[i]);
@@ -51,6 +52,8 @@ void zc_broker_free(struct zc_broker *b)
     b->journal = NULL; /* nothing is written any more */
     while (!zc_list_empty(&b->sessions))
         zc_broker_detach(b, ZC_CONTAINER(b->sessions.next, struct zc_session, link), b->now);
+    while (!zc_list_empty(&b->unstored))
+        zc_message_free(b, ZC_CONTAINER(b->unstored.next, struct zc_message, link));
     while (!zc_list_empty(&b->dead))
         zc_message_free(b, ZC_CONTAINER(b->dead.next, struct zc_message, link));
     /* Timers know the delayed, entries the unsettled, mailboxes the queued. */
@@ -263,7 +266,7 @@ void zc_broker_store_again(struct zc_broker *b)
 
 bool zc_broker_settled(const struct zc_broker *b)
 {
-    return b->entries_len == 0 && b->orphans == 0;
+    return b->entries_len == 0 && b->orphans == 0 && zc_list_empty(&b->unstored);
 }
 
 void zc_broker_read_done(struct zc_broker *b, struct zc_now now, void *cookie,
@@ -306,9 +309,21 @@ void zc_broker_tick(struct zc_broker *b, struct zc_now now)
 {
     b->now = now;
     struct zc_timer *t;
+    struct zc_list turn;
+    zc_list_init(&turn);
     while ((t = zc_heap_min(&b->timers)) != NULL && t->deadline.ns <= now.mono.ns) {
         zc_heap_remove(&b->timers, t);
         timer_due(b, t);
+    }
+    while (!zc_list_empty(&b->yielded)) {
+        struct zc_list *l = b->yielded.next;
+        zc_list_remove(l);
+        zc_list_push(&turn, l);
+    }
+    while (!zc_list_empty(&turn)) {
+        struct zc_list *l = turn.next;
+        zc_list_remove(l);
+        zc_broker_resume(b, ZC_CONTAINER(l, struct zc_session, yielded));
     }
     dispatch_all(b);
 }
@@ -316,5 +331,7 @@ void zc_broker_tick(struct zc_broker *b, struct zc_now now)
 struct zc_mono zc_broker_deadline(const struct zc_broker *b)
 {
     const struct zc_timer *t = zc_heap_min(&b->timers);
+    if (!zc_list_empty(&b->yielded))
+        return b->now.mono;
     return t != NULL ? t->deadline : ZC_NEVER;
 }

@@ -36,6 +36,8 @@
 #define ZC_BROKER_REQUESTS_MAX 16384
 #define ZC_BROKER_LEASES_MAX 65536
 #define ZC_BROKER_SUBS_MAX 1024
+#define ZC_BROKER_TURN_COST                                                                        \
+    8192                       /* work of one session before others have their turn; a frame is 1 */
 #define ZC_BROKER_LOG_MAX 1024 /* log and trace lines kept for the host */
 
 /* Kinds of timers in the one heap. */
@@ -152,6 +154,7 @@ struct zc_broker {
     struct zc_requests requests;
 
     struct zc_list sessions, dirty, stalled;
+    struct zc_list yielded;                /* sessions whose input used up its turn */
     uint64_t sessions_count, bus_sessions; /* all, and those that are not the administrator's */
     uint64_t waiters_count;
     uint64_t pub_mark;
@@ -162,7 +165,7 @@ struct zc_broker {
     uint32_t entries_first, entries_len, entries_cap;
     uint64_t written, synced; /* tickets */
     uint32_t orphans;         /* taken messages on their way back into their mailboxes */
-    bool unstored;            /* some messages are in memory alone: the log could not take them */
+    struct zc_list unstored;  /* PENDING messages that the log could not take back, by link */
 
     struct zc_list lines;
     uint32_t lines_count;
@@ -202,9 +205,9 @@ void zc_broker_block_input(struct zc_broker *b, struct zc_now now, bool blocked)
 void zc_broker_written(struct zc_broker *b, struct zc_now now, uint64_t ticket);
 void zc_broker_synced(struct zc_broker *b, struct zc_now now, uint64_t ticket);
 void zc_broker_failed(struct zc_broker *b, struct zc_now now, uint64_t ticket);
-/* The log takes records again: what memory alone keeps is stored. */
+/* The log takes records again: what it could not take back is stored now. */
 void zc_broker_store_again(struct zc_broker *b);
-/* Nothing is on its way to the disk or back from a taker. */
+/* Nothing is on its way to the disk or back from a taker, or waits for the disk to work. */
 bool zc_broker_settled(const struct zc_broker *b);
 /* body is a reference that the broker takes over, NULL when the read failed. */
 void zc_broker_read_done(struct zc_broker *b, struct zc_now now, void *cookie,

@@ -103,6 +103,7 @@ static void handle(struct zc_broker *b, struct zc_session *s, uint8_t *body, siz
 {
     const char *why = NULL;
     s->heard = b->now.mono;
+    s->cost++;
     if (zc_msg_decode(&b->in, body, len, &why) != 0) {
         bad_frame(b, s, why);
         return;
@@ -122,7 +123,9 @@ static size_t scan(struct zc_broker *b, struct zc_session *s, uint8_t *data, siz
 {
     size_t pos = 0, size = 0;
     s->scanning = true;
-    while (s->state == ZC_SESSION_OPEN && pos < len && !input_stopped(b, s)) {
+    s->cost = 0;
+    while (s->state == ZC_SESSION_OPEN && pos < len && !input_stopped(b, s) &&
+           s->cost < ZC_BROKER_TURN_COST) {
         enum zc_frame_status st = zc_frame_peek(data + pos, len - pos, &size);
         if (st == ZC_FRAME_PARTIAL)
             break;
@@ -135,7 +138,10 @@ static size_t scan(struct zc_broker *b, struct zc_session *s, uint8_t *data, siz
         pos += st == ZC_FRAME_WHOLE ? size : 0;
     }
     s->scanning = false;
-    s->paused = s->state == ZC_SESSION_OPEN && pos < len && input_stopped(b, s);
+    bool spent = s->cost >= ZC_BROKER_TURN_COST;
+    s->paused = s->state == ZC_SESSION_OPEN && pos < len && (spent || input_stopped(b, s));
+    if (s->paused && spent && !zc_list_linked(&s->yielded))
+        zc_list_push(&b->yielded, &s->yielded);
     return pos;
 }
 

@@ -179,13 +179,12 @@ void zc_message_show(struct zc_broker *b, struct zc_message *m)
         return;
     }
     if (b->journal != NULL && m->place == 0 && m->body != NULL) {
-        /* Memory alone has it: it is shown once it is stored again, or at once when that cannot be.
-         */
+        /* Memory alone has it: it is shown once it is stored again. */
         zc_message_set_state(b, m, ZC_MESSAGE_PENDING);
         m->revived = true;
-        if (zc_message_store(b, m, true) > 0)
-            return;
-        b->unstored = true;
+        if (zc_message_store(b, m, true) <= 0)
+            zc_list_push(&b->unstored, &m->link);
+        return;
     }
     if (m->due.ns != ZC_NEVER.ns && m->due.ns > b->now.mono.ns) {
         zc_message_set_state(b, m, ZC_MESSAGE_DELAYED);

@@ -82,6 +82,7 @@ void zc_op_stat(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         n = (struct numbers){c->queued,      c->leased, c->delayed, b->waiters_count,
                              c->bytes,       0,         c->puts,    c->takes + c->leases,
                              c->redelivered, c->dropped};
+        s->cost += b->mailboxes.len / 64;
         for (struct zc_list *l = b->mailbox_list.next; l != &b->mailbox_list; l = l->next) {
             uint64_t age = oldest_ms(b, ZC_CONTAINER(l, struct zc_mailbox, link));
             n.oldest_ms = age > n.oldest_ms ? age : n.oldest_ms;
@@ -153,6 +154,7 @@ void zc_op_list(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     struct page p = {.max = LIST_MAX};
     if ((m->has & ZC_MSG_HAS_MAX) != 0 && m->max < LIST_MAX)
         p.max = (uint32_t)m->max;
+    s->cost += b->mailboxes.len / 16; /* it looks at all names */
     for (struct zc_list *l = b->mailbox_list.next; l != &b->mailbox_list; l = l->next) {
         const struct zc_mailbox *mb = ZC_CONTAINER(l, struct zc_mailbox, link);
         struct zc_slice name = zc_mailbox_name(mb);

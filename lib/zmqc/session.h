@@ -44,6 +44,7 @@ struct zc_session {
     struct zc_list link;    /* all sessions */
     struct zc_list dirty;   /* an OUTPUT or CLOSE event is due */
     struct zc_list stalled; /* a lane is not empty */
+    struct zc_list yielded; /* its input used up its turn */
     struct zc_timer timer;  /* heartbeat and stall, whichever is earlier */
     uint64_t serial;
     void *data; /* the host's */
@@ -57,6 +58,7 @@ struct zc_session {
     bool paused;    /* input waits in `in` until output or the log has room */
     bool congested; /* waiters are passed over until output has room */
     bool close_told;
+    uint32_t cost; /* of the input of this turn */
     bool scanning; /* zc_session_input is on the stack */
 
     struct zc_buf in;   /* bytes of unfinished or paused frames */

@@ -70,48 +70,20 @@ void zc_settle_revive(struct zc_broker *b, struct zc_message *m)
     zc_message_show(b, m); /* stores it again: its removal is on disk */
 }
 
-/* Memory-only messages of one mailbox order or timer, out into `all`. */
-static void collect(struct zc_message *m, struct zc_message **all, uint32_t *n, uint32_t cap)
-{
-    if (m->place == 0 && m->body != NULL && *n < cap &&
-        (m->state == ZC_MESSAGE_QUEUED || m->state == ZC_MESSAGE_DELAYED))
-        all[(*n)++] = m;
-}
-
-static uint32_t collect_all(struct zc_broker *b, struct zc_message **all, uint32_t cap)
-{
-    uint32_t n = 0;
-    for (struct zc_list *l = b->mailbox_list.next; l != &b->mailbox_list; l = l->next) {
-        struct zc_mailbox *mb = ZC_CONTAINER(l, struct zc_mailbox, link);
-        for (struct zc_list *q = mb->queue.next; q != &mb->queue; q = q->next)
-            collect(ZC_CONTAINER(q, struct zc_message, link), all, &n, cap);
-        for (uint32_t i = 0; i < mb->returned.len; i++)
-            collect(ZC_CONTAINER(mb->returned.nodes[i], struct zc_message, order), all, &n, cap);
-    }
-    for (uint32_t i = 0; i < b->timers.len; i++) {
-        struct zc_timer *t = b->timers.nodes[i];
-        struct zc_message *m = ZC_CONTAINER(t, struct zc_message, timer);
-        if (t->kind == ZC_TIMER_MESSAGE && m->state == ZC_MESSAGE_DELAYED)
-            collect(m, all, &n, cap);
-    }
-    return n;
-}
-
 void zc_settle_store_again(struct zc_broker *b)
 {
-    struct zc_message *all[256];
-    uint32_t n;
-    if (!b->unstored)
-        return;
-    b->unstored = false;
-    do {
-        n = collect_all(b, all, ZC_ARRAY_LEN(all));
-        for (uint32_t i = 0; i < n; i++) {
-            if (all[i]->state == ZC_MESSAGE_QUEUED)
-                zc_message_take_out(b, all[i], ZC_MESSAGE_PENDING);
-            zc_message_show(b, all[i]); /* sets unstored again when the log refuses */
-        }
-    } while (n == ZC_ARRAY_LEN(all) && !b->unstored);
+    struct zc_list work;
+    zc_list_init(&work);
+    while (!zc_list_empty(&b->unstored)) {
+        struct zc_list *l = b->unstored.next;
+        zc_list_remove(l);
+        zc_list_push(&work, l);
+    }
+    while (!zc_list_empty(&work)) {
+        struct zc_list *l = work.next;
+        zc_list_remove(l);
+        zc_message_show(b, ZC_CONTAINER(l, struct zc_message, link)); /* may go back */
+    }
 }
 
 static void removal_synced(struct zc_broker *b, struct zc_message *m)

@@ -16,7 +16,7 @@ void zc_settle_synced(struct zc_broker *b, uint64_t ticket);
 void zc_settle_failed(struct zc_broker *b, uint64_t ticket);
 /* The record may go from the log, once nobody reads it any more. */
 void zc_settle_forget(struct zc_broker *b, struct zc_message *m);
-/* Stores what memory alone keeps, now that the log works again. */
+/* Stores and shows what the log could not take, now that it works again. */
 void zc_settle_store_again(struct zc_broker *b);
 /* A taken message did not reach its taker: back into the mailbox at its place. */
 void zc_settle_revive(struct zc_broker *b, struct zc_message *m);

@@ -285,6 +285,39 @@ TEST(slow_reader_stops_its_input)
     bus_end();
 }
 
+TEST(a_flood_of_dear_questions_yields)
+{
+    start();
+    struct zc_session *a = bus_attach(), *b = bus_attach();
+    char json[80];
+    for (int i = 0; i < 3000; i++) {
+        snprintf(json, sizeof(json), "{\"op\":\"put\",\"name\":\"box%d\",\"text\":\"m\"}", i);
+        bus_call(a, json);
+    }
+    const char *list = "{\"op\":\"list\",\"name\":\"none\"}";
+    size_t len = ZC_FRAME_HEADER + strlen(list), n = 500;
+    uint8_t *flood = malloc(n * len);
+    for (size_t i = 0; i < n; i++) {
+        zc_frame_header(flood + i * len, strlen(list));
+        memcpy(flood + i * len + ZC_FRAME_HEADER, list, strlen(list));
+    }
+    zc_hub_input(bus_hub, a, bus_now, flood, n * len);
+    free(flood);
+    CHECK(!zc_hub_wants_input(bus_hub, a));
+    CHECK(zc_hub_deadline(bus_hub).ns <= bus_now.mono.ns); /* more is to be done at once */
+    HAS(bus_call(b, "{\"op\":\"ping\",\"id\":\"p\"}"), "pong");
+    size_t answers = 0, turns = 0;
+    for (; answers < n && turns < 100; turns++) {
+        for (const char *p = bus_recv(a); (p = strstr(p, "names")) != NULL; p++)
+            answers++;
+        zc_hub_tick(bus_hub, bus_now);
+    }
+    CHECK_INT(answers, n);
+    CHECK(turns > 5);
+    CHECK(zc_hub_wants_input(bus_hub, a));
+    bus_end();
+}
+
 TEST(stop_tells_waiters)
 {
     start();
