@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "crypto/aead.h"
 #include "tunnel/wg.h"
 #include "tunnel/wgpeer.h"
 
@@ -142,6 +143,20 @@ static void raw(struct script *s, int who)
     s->size -= len;
 }
 
+/* The answer of a peer under load to the last handshake message, one byte of it changed. */
+static void cookie(struct script *s, int who)
+{
+    struct zc_wgpeer *p = s->ends[who].peer;
+    uint8_t reply[ZC_COOKIE_REPLY_BYTES] = {3};
+    uint32_t index = p->under_way ? zc_wgpeer_index_value(&p->index) : 0;
+    memcpy(reply + 4, &index, sizeof(index));
+    zc_aead_xseal(&p->noise.cookie_keys.reply, reply + 8, zc_slice(p->cookie.last_mac1, 16),
+                  reply + 32, 16);
+    uint8_t place = take(s);
+    reply[place % sizeof(reply)] ^= take(s);
+    input(s, who, reply, sizeof(reply));
+}
+
 static void pass(struct script *s, int64_t ms, int64_t wall_ms)
 {
     s->now.mono = zc_mono_add_ms(s->now.mono, ms);
@@ -177,6 +192,10 @@ static void order(struct script *s)
         input(s, who, s->kept[op >> 4 & 7], s->kept_len[op >> 4 & 7]);
         break;
     case 6:
+        if (op >> 4 & 1) {
+            cookie(s, who);
+            break;
+        }
         zc_wg_handshake(&s->ends[who].wg, s->now, s->ends[who].peer);
         events(s, who);
         break;
