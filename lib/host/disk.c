@@ -10,6 +10,7 @@
 #include "host/disk.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,8 +45,10 @@ struct job {
     int fd;
     int64_t result;
     uint64_t took_ns;
-    bool again; /* tried once more after running out of descriptors */
-    struct job *next;
+    bool again;          /* tried once more after running out of descriptors */
+    atomic_bool written; /* by the pool's thread: only the sync is left */
+    bool told;           /* the caller knows */
+    struct job *next;    /* in its list: syncing or spare */
 };
 
 /* How long things take here; 0 until measured. */
@@ -61,6 +64,7 @@ struct zc_disk {
     uint64_t uses;
     struct speed speed;
     struct job *spare_jobs;
+    struct job *syncing; /* WRITEs with sync on the pool */
     uint32_t busy;
     int spare_fd;
 };
@@ -157,8 +161,36 @@ static struct job *job_new(struct zc_disk *disk)
 static void job_run(struct job *j)
 {
     uint64_t start = uv_hrtime();
-    j->result = zc_disk_io_run(j->disk->dir.fd, &j->op, &j->fd);
+    j->result = zc_disk_io_run(j->disk->dir.fd, &j->op, &j->fd, &j->written);
     j->took_ns = uv_hrtime() - start;
+}
+
+static void syncing_add(struct job *j)
+{
+    if (j->op.kind != ZC_DISK_WRITE || !j->op.sync)
+        return;
+    j->next = j->disk->syncing;
+    j->disk->syncing = j;
+}
+
+static void syncing_remove(struct job *j)
+{
+    struct job **at = &j->disk->syncing;
+    while (*at != NULL && *at != j)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = j->next;
+}
+
+void zc_disk_poll(struct zc_disk *disk)
+{
+    for (struct job *j = disk == NULL ? NULL : disk->syncing; j != NULL; j = j->next) {
+        if (j->told || !atomic_load(&j->written))
+            continue;
+        j->told = true;
+        j->done(j->arg, &(struct zc_disk_completion){
+                            .id = j->op.id, .result = (int64_t)j->op.len, .written = true});
+    }
 }
 
 /* Takes a sample into a moving average; a hiccup counts in full. */
@@ -186,6 +218,7 @@ static void job_finish(struct job *j)
     if (j->op.kind == ZC_DISK_REMOVE && j->result >= 0)
         file_forget(disk, j->op.segment);
     spare_take(disk);
+    syncing_remove(j);
     j->next = disk->spare_jobs;
     disk->spare_jobs = j;
     disk->busy--;
@@ -267,10 +300,12 @@ void zc_disk_submit(struct zc_disk *disk, const struct zc_disk_op *op, zc_disk_d
         j->file->written = j->file->written || op->kind == ZC_DISK_WRITE;
         j->fd = j->file->fd;
     }
-    if (try_inline(j))
+    if (try_inline(j)) {
         job_finish(j);
-    else
-        job_queue(j);
+        return;
+    }
+    syncing_add(j);
+    job_queue(j);
 }
 
 int zc_disk_open(const char *path, struct zc_disk **ret_disk, const uint32_t **ret_segments,

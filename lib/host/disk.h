@@ -39,6 +39,9 @@ void zc_disk_start(struct zc_disk *disk, uv_loop_t *loop);
 /* Carries out a copy of op; op->data must stay until done was called. done is always called. */
 void zc_disk_submit(struct zc_disk *disk, const struct zc_disk_op *op, zc_disk_done_fn done,
                     void *arg);
+/* Tells, as completions, which writes with the disk have only their sync left. Cheap: for each turn
+ * of the loop. NULL is fine. */
+void zc_disk_poll(struct zc_disk *disk);
 /* Gives the lock back. Requests still with the disk (after a loop that was cut short) keep their
  * memory, and the lock, until the process ends. NULL is fine. */
 void zc_disk_close(struct zc_disk *disk);

@@ -151,11 +151,13 @@ static int64_t do_create(int dir_fd, const struct zc_disk_op *op, int *fd)
     return err;
 }
 
-static int64_t do_write(int dir_fd, const struct zc_disk_op *op, int *fd)
+static int64_t do_write(int dir_fd, const struct zc_disk_op *op, int *fd, atomic_bool *ret_written)
 {
     int err = open_segment(dir_fd, op->segment, O_RDWR, fd);
     if (err == 0)
         err = write_all(*fd, op->data, op->len, op->offset);
+    if (err == 0)
+        atomic_store(ret_written, true);
     if (err == 0 && op->sync)
         err = sync_fd(*fd, false);
     if (err == 0 && op->sync_dir)
@@ -222,13 +224,13 @@ static int64_t do_remove(int dir_fd, const struct zc_disk_op *op)
     return err;
 }
 
-int64_t zc_disk_io_run(int dir_fd, const struct zc_disk_op *op, int *fd)
+int64_t zc_disk_io_run(int dir_fd, const struct zc_disk_op *op, int *fd, atomic_bool *ret_written)
 {
     switch (op->kind) {
     case ZC_DISK_CREATE:
         return do_create(dir_fd, op, fd);
     case ZC_DISK_WRITE:
-        return do_write(dir_fd, op, fd);
+        return do_write(dir_fd, op, fd, ret_written);
     case ZC_DISK_READ:
         return do_read(dir_fd, op, fd);
     case ZC_DISK_REMOVE:

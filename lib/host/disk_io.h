@@ -2,6 +2,7 @@
 #ifndef ZC_HOST_DISK_IO_H
 #define ZC_HOST_DISK_IO_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,9 +15,10 @@ int zc_disk_io_err(int error);
 ZC_MUST_CHECK int zc_disk_io_sync_dir(int dir_fd);
 /*
  * Carries out op in the directory. *fd is the open segment or -1; it is opened when needed and
- * then belongs to the caller, also after a failure. Returns what zc_disk_completion.result says.
+ * then belongs to the caller, also after a failure. *ret_written becomes true when all bytes of a
+ * WRITE are written and only its sync is left. Returns what zc_disk_completion.result says.
  */
-int64_t zc_disk_io_run(int dir_fd, const struct zc_disk_op *op, int *fd);
+int64_t zc_disk_io_run(int dir_fd, const struct zc_disk_op *op, int *fd, atomic_bool *ret_written);
 /* READ of bytes that are in memory already: their count, or ZC_EAGAIN. Never waits for the disk. */
 int64_t zc_disk_io_read_now(int fd, const struct zc_disk_op *op);
 

@@ -128,6 +128,7 @@ static void on_more(uv_idle_t *idle)
 void zc_pump_run(struct zc_host *h)
 {
     bool moved = true;
+    zc_disk_poll(h->config.disk);
     if (zc_hub_deadline(h->config.hub).ns <= zc_host_now(h).mono.ns)
         zc_hub_tick(h->config.hub, zc_host_now(h));
     for (int round = 0; moved && !h->ended && round < ROUNDS; round++) {

@@ -2,6 +2,7 @@
 #include "store/batch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 
@@ -45,11 +46,14 @@ static struct zc_batch *batch_new(struct zc_batches *q)
     return b;
 }
 
-static int items_reserve(struct zc_batch *b)
+/* Room for n more items. */
+static int items_reserve(struct zc_batch *b, uint32_t n)
 {
-    if (b->count < b->cap)
+    if (b->cap - b->count >= n)
         return 0;
-    uint32_t cap = b->cap == 0 ? 32 : b->cap * 2;
+    uint32_t cap = b->cap == 0 ? 32 : b->cap;
+    while (cap - b->count < n)
+        cap *= 2;
     struct zc_batch_item *items = realloc(b->items, cap * sizeof(*items));
     if (items == NULL)
         return ZC_ENOMEM;
@@ -82,7 +86,7 @@ int zc_batch_append(struct zc_batches *q, uint64_t ticket, enum zc_record_type t
 {
     size_t size = zc_record_size(body.len);
     struct zc_batch *b = open_batch(q, ticket);
-    if (b == NULL || items_reserve(b) != 0 || zc_buf_reserve(&b->data, size) != 0)
+    if (b == NULL || items_reserve(b, 1) != 0 || zc_buf_reserve(&b->data, size) != 0)
         return ZC_ENOMEM;
     if (b->count == 0)
         b->ticket = ticket;
@@ -109,22 +113,48 @@ void zc_batch_written(struct zc_batches *q, uint32_t n)
         q->at = b->next;
 }
 
-void zc_batch_release(struct zc_batches *q)
+void zc_batch_release(struct zc_batches *q, uint64_t ticket)
 {
-    struct zc_batch *b = q->first;
-    q->unsynced = 0;
-    while (b != NULL && b->closed && b->written == b->count) {
-        struct zc_batch *next = b->next;
+    while (q->first != NULL && q->first->ticket <= ticket) {
+        struct zc_batch *b = q->first;
+        for (; b->kept < b->written && b->ticket + b->kept <= ticket; b->kept++) {
+            b->kept_pos += b->items[b->kept].size;
+            q->unsynced -= b->items[b->kept].size;
+        }
+        if (!b->closed || b->kept < b->count)
+            break;
+        q->first = b->next;
         recycle(q, b);
-        b = next;
     }
-    q->first = b;
-    if (b == NULL) {
+    if (q->first == NULL)
         q->last = NULL;
+}
+
+void zc_batch_split(struct zc_batches *q, struct zc_batch *b, uint32_t from)
+{
+    if (b->closed || from >= b->count)
+        return;
+    ZC_ASSERT(b == q->last && from >= b->written);
+    uint32_t n = b->count - from;
+    size_t len = 0;
+    for (uint32_t i = from; i < b->count; i++)
+        len += b->items[i].size;
+    struct zc_batch *tail = batch_new(q);
+    if (tail == NULL)
+        return;
+    if (items_reserve(tail, n) != 0 || zc_buf_reserve(&tail->data, len) != 0) {
+        recycle(q, tail);
         return;
     }
-    b->kept = b->written;
-    b->kept_pos = b->written_pos;
+    b->count = from;
+    b->data.len -= len;
+    b->closed = true;
+    memcpy(tail->items, b->items + from, n * sizeof(*b->items));
+    memcpy(tail->data.data + tail->data.len, b->data.data + b->data.len, len);
+    tail->data.len += len;
+    tail->count = n;
+    tail->ticket = b->ticket + from;
+    b->next = q->last = tail;
 }
 
 void zc_batch_rewind(struct zc_batches *q)
@@ -134,6 +164,8 @@ void zc_batch_rewind(struct zc_batches *q)
         b->written_pos = b->kept_pos;
     }
     q->at = q->first;
+    while (q->at != NULL && q->at->closed && q->at->written == q->at->count)
+        q->at = q->at->next; /* all of it was cut off */
     q->waiting += q->unsynced;
     q->unsynced = 0;
 }

@@ -58,8 +58,12 @@ ZC_MUST_CHECK int zc_batch_append(struct zc_batches *q, uint64_t ticket, enum zc
                                   uint64_t seq, struct zc_slice body, bool wanted, uint64_t *place);
 /* The next n items of q->at are written: moves the cursor. */
 void zc_batch_written(struct zc_batches *q, uint32_t n);
-/* All that is written is done with: its memory is recycled. */
-void zc_batch_release(struct zc_batches *q);
+/* What is written of the records up to ticket is done with: its memory is recycled. */
+void zc_batch_release(struct zc_batches *q, uint64_t ticket);
+/* Items of b from index `from` on (not before its written ones) move to a batch of their own, so
+ * that those before it can be handed out and these still gather company. Does nothing when b takes
+ * no more anyway, or without memory. */
+void zc_batch_split(struct zc_batches *q, struct zc_batch *b, uint32_t from);
 /* What was written but is not done with waits to be written again. */
 void zc_batch_rewind(struct zc_batches *q);
 /* Forgets the items of `at` from index `from` on (not before its written ones) and all behind. */

@@ -45,6 +45,9 @@ struct zc_disk_op {
 struct zc_disk_completion {
     uint64_t id;
     int64_t result; /* bytes (READ, WRITE), 0, or a negative zc_err */
+    /* Not the end of a WRITE with `sync`, but news of it, at most once and before its completion:
+     * the bytes are written, the sync has begun or will now. A disk need not tell. */
+    bool written;
 };
 
 #define ZC_DISK_NAME_MAX 32

@@ -38,6 +38,7 @@ struct zc_log *zc_log_new(const struct zc_log_config *config, struct zc_rng *rng
     log->opening = true;
     log->state = ZC_LOG_OK;
     log->next.at = log->trim_at = (struct zc_mono){0};
+    log->poll_at = ZC_NEVER;
     if (segments_enter(log, config) != 0) {
         zc_log_free(log);
         return NULL;
@@ -119,9 +120,10 @@ static bool quiet(const struct zc_log *log)
 {
     bool next = log->next.phase == ZC_NEXT_CREATING || log->next.phase == ZC_NEXT_HEADING ||
                 log->next.phase == ZC_NEXT_DROPPING;
-    bool mend = log->mend.phase == ZC_MEND_WRITING || log->mend.phase == ZC_MEND_CHECKING;
-    return !next && !mend && log->write.phase == ZC_WRITE_IDLE && log->trimming == 0 &&
-           !log->recover.busy && log->reads.busy == 0;
+    bool mend = log->mend.phase == ZC_MEND_LEAVING || log->mend.phase == ZC_MEND_WRITING ||
+                log->mend.phase == ZC_MEND_CHECKING;
+    return !next && !mend && !zc_log_writing(log) && log->trimming == 0 && !log->recover.busy &&
+           log->reads.busy == 0;
 }
 
 /* Ends a close when nothing is left to do. */
@@ -129,7 +131,7 @@ static void settle(struct zc_log *log)
 {
     if (!log->closing || log->state == ZC_LOG_CLOSED || !quiet(log))
         return;
-    if (!log->opening && (log->batches.waiting > 0 || log->dirty))
+    if (!log->opening && (log->batches.waiting > 0 || log->dirty || log->mend.leave))
         return;
     log->opening = false;
     zc_log_state_set(log, ZC_LOG_CLOSED);
@@ -150,9 +152,13 @@ bool zc_log_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
 
 void zc_log_input(struct zc_log *log, struct zc_now now, const struct zc_disk_completion *done)
 {
+    /* Nobody else has a use for it. */
+    if (done->written && done->id != ZC_LOG_SLOT_WRITE)
+        return;
     switch (done->id) {
     case ZC_LOG_SLOT_WRITE:
-        zc_log_write_input(log, now, done);
+    case ZC_LOG_SLOT_BEHIND:
+        zc_log_written_input(log, now, done);
         break;
     case ZC_LOG_SLOT_NEXT:
         zc_log_next_input(log, now, done);
@@ -176,8 +182,8 @@ void zc_log_input(struct zc_log *log, struct zc_now now, const struct zc_disk_co
 void zc_log_tick(struct zc_log *log, struct zc_now now)
 {
     /* What is due by the clock comes out of zc_log_op. */
-    (void)log;
-    (void)now;
+    if (log->poll_at.ns <= now.mono.ns)
+        log->poll_at = ZC_NEVER;
 }
 
 struct zc_mono zc_log_deadline(const struct zc_log *log)
@@ -201,7 +207,7 @@ static bool emit(struct zc_log_event *ret_event, enum zc_log_event_kind kind, ui
 static bool emit_failed(struct zc_log *log, struct zc_log_event *ret_event)
 {
     log->failed_due = false;
-    if (log->batches.waiting + log->batches.unsynced == 0 && log->write.phase == ZC_WRITE_IDLE) {
+    if (log->batches.waiting + log->batches.unsynced == 0 && !zc_log_writing(log)) {
         log->written = log->synced = log->ticket;
         log->written_told = log->synced_told = log->ticket;
     }

@@ -4,7 +4,8 @@
  * moves to the next segment: first the SEALs that say so, synced and read back; then, again, every
  * record that was not acknowledged, each write read back while that segment lasts. When this fails
  * too, or no segment can be had, those records fail and the state is ERROR; each second another
- * fresh segment is tried.
+ * fresh segment is tried. Where records were acknowledged without a sync, the segment is synced
+ * once before it is left, for what that is worth.
  *
  *   NONE --failure--> WAIT --next segment ready--> WRITING -> CHECK -> CHECKING --same--> NONE
  *                      ^  `--none to be had--> ERROR, WAIT        |
@@ -15,7 +16,8 @@
 /* Gives up on all that is not acknowledged. */
 static void give_up(struct zc_log *log, struct zc_now now)
 {
-    log->mend.phase = ZC_MEND_WAIT;
+    if (log->mend.phase != ZC_MEND_LEAVING)
+        log->mend.phase = ZC_MEND_WAIT;
     log->mend.at = zc_mono_add_ms(now.mono, ZC_LOG_RETRY_MS);
     if (log->state == ZC_LOG_ERROR)
         return;
@@ -31,6 +33,7 @@ void zc_log_mend_start(struct zc_log *log, struct zc_now now, int err)
     bool again = log->verifying;
     zc_log_note(log, err, log->current);
     s->end = log->end = log->safe;
+    log->mend.leave = log->dirty && log->sync != ZC_LOG_SYNC_ALWAYS;
     log->dirty = false;
     log->verifying = false;
     zc_batch_rewind(&log->batches);
@@ -52,6 +55,15 @@ bool zc_log_mend_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *re
     if (log->opening)
         return false;
     *ret_op = (struct zc_disk_op){.id = ZC_LOG_SLOT_MEND, .segment = s->number};
+    if (m->phase == ZC_MEND_WAIT && m->leave) {
+        ret_op->segment = log->current;
+        ret_op->kind = ZC_DISK_WRITE;
+        ret_op->offset = log->safe;
+        ret_op->sync = true;
+        m->leave = false;
+        m->phase = ZC_MEND_LEAVING;
+        return true;
+    }
     if (m->phase == ZC_MEND_WAIT && log->next.phase == ZC_NEXT_READY && now.mono.ns >= m->at.ns &&
         !(log->closing && log->state == ZC_LOG_ERROR)) {
         zc_segment_head_encode(m->want, s);
@@ -79,6 +91,12 @@ bool zc_log_mend_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *re
 void zc_log_mend_input(struct zc_log *log, struct zc_now now, const struct zc_disk_completion *done)
 {
     struct zc_log_mend *m = &log->mend;
+    if (m->phase == ZC_MEND_LEAVING) {
+        /* The failure was told already. */
+        m->phase = ZC_MEND_WAIT;
+        log->counts.syncs += done->result >= 0;
+        return;
+    }
     bool checking = m->phase == ZC_MEND_CHECKING;
     int err = zc_log_result(done, checking ? sizeof(m->got) : ZC_SEGMENT_SEALS);
     if (err == 0 && checking && memcmp(m->want, m->got, sizeof(m->got)) != 0)

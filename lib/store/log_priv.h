@@ -3,6 +3,7 @@
  *
  *   log.c          appends, events, status: the face in log.h
  *   log_write.c    group commit: batches to the current segment
+ *   log_written.c  what of it is written, synced or failed
  *   log_next.c     the prepared next segment, and the end of consumed ones
  *   log_mend.c     after a failed write: moving to a fresh segment, or ERROR
  *   log_read.c     reading one message back
@@ -10,8 +11,8 @@
  *   log_repair.c   opening: making the files fit to go on
  *   log_scan.c     opening: records out of the bytes of one segment
  *
- * Each keeps at most one request with the disk (log_read.c: many); the id of a request says whose
- * it is.
+ * Each keeps at most one request with the disk (log_write.c: two, log_read.c: many); the id of a
+ * request says whose it is.
  */
 #ifndef ZC_STORE_LOG_PRIV_H
 #define ZC_STORE_LOG_PRIV_H
@@ -28,9 +29,12 @@
 #define ZC_LOG_UNSYNCED_MAX (UINT64_C(1) << 20)
 /* SYNC_BATCH: the fsync starts this long after the first write, so that it ends within 50 ms. */
 #define ZC_LOG_BATCH_MS 25
+/* How often the host is asked whether the bytes of a write that syncs are written. */
+#define ZC_LOG_POLL_MS 1
 
 enum zc_log_slot {
     ZC_LOG_SLOT_WRITE = 1,
+    ZC_LOG_SLOT_BEHIND,
     ZC_LOG_SLOT_NEXT,
     ZC_LOG_SLOT_TRIM,
     ZC_LOG_SLOT_MEND,
@@ -40,13 +44,22 @@ enum zc_log_slot {
 
 /* A write of part of one batch, and its check. */
 struct zc_log_write {
-    enum { ZC_WRITE_IDLE, ZC_WRITE_BUSY, ZC_WRITE_CHECK, ZC_WRITE_CHECKING } phase;
+    enum {
+        ZC_WRITE_IDLE,
+        ZC_WRITE_BUSY,
+        ZC_WRITE_SYNCING, /* written, the sync goes on */
+        ZC_WRITE_CHECK,
+        ZC_WRITE_CHECKING,
+    } phase;
     uint32_t items;
     uint8_t *data;
     size_t len;
     bool sync;
-    bool seals;     /* the write opens the segment */
-    uint8_t *check; /* what was read back */
+    bool eager;         /* some of its records want no sync and wait for the write only */
+    bool seals;         /* the write opens the segment */
+    uint64_t cover;     /* the sync is for tickets up to this one */
+    uint64_t cover_end; /* and for the segment up to here */
+    uint8_t *check;     /* what was read back */
 };
 
 /* The segment after the current one. */
@@ -67,7 +80,15 @@ struct zc_log_next {
 
 /* The move to a fresh segment. */
 struct zc_log_mend {
-    enum { ZC_MEND_NONE, ZC_MEND_WAIT, ZC_MEND_WRITING, ZC_MEND_CHECK, ZC_MEND_CHECKING } phase;
+    enum {
+        ZC_MEND_NONE,
+        ZC_MEND_WAIT,
+        ZC_MEND_LEAVING,
+        ZC_MEND_WRITING,
+        ZC_MEND_CHECK,
+        ZC_MEND_CHECKING,
+    } phase;
+    bool leave; /* the segment that failed holds what was acknowledged without a sync */
     struct zc_mono at;
     uint8_t want[ZC_SEGMENT_START];
     uint8_t got[ZC_SEGMENT_START];
@@ -144,7 +165,7 @@ struct zc_log {
     uint32_t seals_number;
     uint64_t seals_end;
     bool verifying; /* every write is read back */
-    bool dirty;     /* written since the last sync */
+    bool dirty;     /* written since the last sync began */
     struct zc_mono dirty_at;
 
     struct zc_batches batches;
@@ -155,6 +176,9 @@ struct zc_log {
     uint64_t synced_told;
 
     struct zc_log_write write;
+    struct zc_log_write behind; /* without sync, while `write` is SYNCING */
+    int write_err;              /* of one of them, until both are back */
+    struct zc_mono poll_at;     /* records wait for `write` to be SYNCING */
     struct zc_log_next next;
     struct zc_log_mend mend;
     struct zc_log_reads reads;
@@ -199,14 +223,29 @@ static inline int zc_log_result(const struct zc_disk_completion *done, size_t le
     return (uint64_t)done->result < len ? ZC_ENOSPC : 0;
 }
 
+/* Part of a batch is with the disk, or waits for its check. */
+static inline bool zc_log_writing(const struct zc_log *log)
+{
+    return log->write.phase != ZC_WRITE_IDLE || log->behind.phase != ZC_WRITE_IDLE;
+}
+
+/* The last ticket that is written once n more items are. */
+static inline uint64_t zc_log_cover(const struct zc_log *log, uint32_t n)
+{
+    const struct zc_batch *b = log->batches.at;
+    return b == NULL ? log->ticket : b->ticket + b->written + n - 1;
+}
+
 /* log_write.c */
 bool zc_log_write_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op);
-void zc_log_write_input(struct zc_log *log, struct zc_now now,
-                        const struct zc_disk_completion *done);
 /* Records that find no room in the current segment, and all behind them, fail. */
 void zc_log_write_cut(struct zc_log *log);
-/* When the fsync of SYNC_BATCH is due. */
+/* When the fsync of SYNC_BATCH is due, or zc_log_write_op wants to be asked again. */
 struct zc_mono zc_log_write_deadline(const struct zc_log *log);
+
+/* log_written.c */
+void zc_log_written_input(struct zc_log *log, struct zc_now now,
+                          const struct zc_disk_completion *done);
 
 /* log_next.c */
 bool zc_log_next_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op);

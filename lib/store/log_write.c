@@ -1,7 +1,10 @@
 /*
  * Group commit. One write is with the disk at a time; what is appended meanwhile gathers in the
- * next batch, so that one fsync serves all who wait. Only the write that was synced (or, when the
- * caller chose so, written) is acknowledged, and with it all before it.
+ * next batch, so that one fsync serves all who wait.
+ *
+ * An fsync may take seconds, and records that want none need not wait for it. Once the disk has
+ * told that the bytes of a write are written and only its sync goes on, such records are written
+ * right behind it, one write at a time, up to the first record that wants a sync.
  */
 #include <stdlib.h>
 
@@ -19,8 +22,15 @@ static uint64_t room_end(const struct zc_log *log, const struct zc_segment *s, b
     return put && !full ? s->size - s->size / 8 : s->size;
 }
 
-/* How many items of b fit into the current segment, and their bytes. */
-static uint32_t fit(const struct zc_log *log, const struct zc_batch *b, size_t *ret_len)
+static bool wants_sync(const struct zc_log *log, const struct zc_batch_item *item)
+{
+    return log->sync == ZC_LOG_SYNC_ALWAYS && item->wanted;
+}
+
+/* How many items of b, with `behind` only those before the first that wants a sync, fit into the
+ * current segment, and their bytes. */
+static uint32_t fit(const struct zc_log *log, const struct zc_batch *b, bool behind,
+                    size_t *ret_len)
 {
     const struct zc_segment *s = zc_log_current(log);
     uint64_t end = log->end + (log->seals_due ? ZC_SEGMENT_SEALS : 0);
@@ -29,6 +39,8 @@ static uint32_t fit(const struct zc_log *log, const struct zc_batch *b, size_t *
     *ret_len = 0;
     for (; b->written + n < b->count; n++) {
         const struct zc_batch_item *item = &b->items[b->written + n];
+        if (behind && wants_sync(log, item))
+            break;
         /* One that is larger than a segment gets a fresh one and extends it. */
         if (end + *ret_len + item->size > room_end(log, s, item->put) && !(fresh && n == 0))
             break;
@@ -40,7 +52,8 @@ static uint32_t fit(const struct zc_log *log, const struct zc_batch *b, size_t *
 /* Only a sync, of what is written already. */
 static bool sync_op(struct zc_log *log, struct zc_disk_op *ret_op)
 {
-    log->write = (struct zc_log_write){.phase = ZC_WRITE_BUSY, .sync = true};
+    log->write = (struct zc_log_write){
+        .phase = ZC_WRITE_BUSY, .sync = true, .cover = zc_log_cover(log, 0), .cover_end = log->end};
     *ret_op = (struct zc_disk_op){.kind = ZC_DISK_WRITE,
                                   .id = ZC_LOG_SLOT_WRITE,
                                   .segment = log->current,
@@ -49,12 +62,18 @@ static bool sync_op(struct zc_log *log, struct zc_disk_op *ret_op)
     return true;
 }
 
-struct zc_mono zc_log_write_deadline(const struct zc_log *log)
+/* When the fsync of SYNC_BATCH is due. */
+static struct zc_mono batch_at(const struct zc_log *log)
 {
-    if (log->sync != ZC_LOG_SYNC_BATCH || !log->dirty || log->write.phase != ZC_WRITE_IDLE ||
+    if (log->sync != ZC_LOG_SYNC_BATCH || !log->dirty || zc_log_writing(log) ||
         log->mend.phase != ZC_MEND_NONE)
         return ZC_NEVER;
     return zc_mono_add_ms(log->dirty_at, ZC_LOG_BATCH_MS);
+}
+
+struct zc_mono zc_log_write_deadline(const struct zc_log *log)
+{
+    return zc_mono_min(batch_at(log), log->poll_at);
 }
 
 static bool sync_due(const struct zc_log *log, struct zc_now now)
@@ -62,7 +81,7 @@ static bool sync_due(const struct zc_log *log, struct zc_now now)
     if (!log->dirty)
         return false;
     return log->closing || log->batches.unsynced > ZC_LOG_UNSYNCED_MAX ||
-           zc_log_write_deadline(log).ns <= now.mono.ns;
+           batch_at(log).ns <= now.mono.ns;
 }
 
 /* The checksums that depend on the place. */
@@ -78,8 +97,8 @@ static void stamp(const struct zc_log *log, const struct zc_batch *b, uint32_t n
 }
 
 /* Decides on sync and on who does it, for n items of b. */
-static void urgency(const struct zc_log *log, struct zc_now now, const struct zc_batch *b,
-                    uint32_t n, struct zc_disk_op *op)
+static void urgency(struct zc_log *log, struct zc_now now, const struct zc_batch *b, uint32_t n,
+                    struct zc_disk_op *op)
 {
     uint32_t wanted = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -87,15 +106,16 @@ static void urgency(const struct zc_log *log, struct zc_now now, const struct zc
     /* What follows goes to another segment, which must not be durable before this one. */
     bool last = b->written + n < b->count;
     bool always = log->sync == ZC_LOG_SYNC_ALWAYS;
-    op->sync = log->verifying || sync_due(log, now) || (always && wanted > 0) ||
-               (last && log->sync != ZC_LOG_SYNC_NEVER);
+    op->sync = log->verifying || last || sync_due(log, now) || (always && wanted > 0);
+    log->write.sync = op->sync;
+    log->write.eager = !always || wanted < n;
     op->inline_ok = op->sync ? always && wanted == 1 : op->len <= INLINE_MAX;
 }
 
-static bool batch_op(struct zc_log *log, struct zc_now now, struct zc_batch *b, uint32_t n,
+/* Puts n items of b at the end of the current segment, without sync. */
+static void batch_op(struct zc_log *log, struct zc_log_write *w, struct zc_batch *b, uint32_t n,
                      size_t len, struct zc_disk_op *ret_op)
 {
-    struct zc_log_write *w = &log->write;
     uint8_t *data = b->data.data + b->written_pos;
     b->closed = true;
     *w = (struct zc_log_write){
@@ -110,14 +130,46 @@ static bool batch_op(struct zc_log *log, struct zc_now now, struct zc_batch *b, 
     }
     stamp(log, b, n, log->end + (w->seals ? ZC_SEGMENT_SEALS : 0));
     *ret_op = (struct zc_disk_op){.kind = ZC_DISK_WRITE,
-                                  .id = ZC_LOG_SLOT_WRITE,
+                                  .id = w == &log->write ? ZC_LOG_SLOT_WRITE : ZC_LOG_SLOT_BEHIND,
                                   .segment = log->current,
                                   .offset = log->end,
                                   .data = w->data,
                                   .len = w->len};
-    urgency(log, now, b, n, ret_op);
-    w->sync = ret_op->sync;
+}
+
+/* Records that want no sync, behind those that are being synced. */
+static bool behind_op(struct zc_log *log, struct zc_disk_op *ret_op)
+{
+    struct zc_batch *b = log->batches.at;
+    size_t len;
+    if (log->write.phase != ZC_WRITE_SYNCING || log->behind.phase != ZC_WRITE_IDLE ||
+        log->write_err != 0 || log->closing || b == NULL)
+        return false;
+    uint32_t n = fit(log, b, true, &len);
+    if (n == 0)
+        return false;
+    /* Those that want a sync go on gathering for the next one. It is not for the loop to write:
+     * the file system may make it wait for the fsync. */
+    zc_batch_split(&log->batches, b, b->written + n);
+    batch_op(log, &log->behind, b, n, len, ret_op);
     return true;
+}
+
+/* Somebody waits for the disk to tell that the write at work has only its sync left. */
+static bool poll_due(const struct zc_log *log)
+{
+    const struct zc_log_write *w = &log->write;
+    const struct zc_batch *b = log->batches.at;
+    if (w->phase != ZC_WRITE_BUSY || !w->sync || log->verifying || log->closing)
+        return false;
+    if (w->eager)
+        return true;
+    if (w->items > 0) {
+        if (b->written + w->items < b->count)
+            return false; /* for the next segment */
+        b = b->next;
+    }
+    return b != NULL && b->written < b->count && !wants_sync(log, &b->items[b->written]);
 }
 
 /* Reads back what was written, past the page cache. */
@@ -141,116 +193,44 @@ static bool check_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *r
     return true;
 }
 
-bool zc_log_write_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
+/* The next write of the current segment, or of the next one. */
+static bool next_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
 {
-    if (log->write.phase == ZC_WRITE_CHECK)
-        return check_op(log, now, ret_op);
-    if (log->write.phase != ZC_WRITE_IDLE || log->mend.phase != ZC_MEND_NONE || log->opening)
-        return false;
+    struct zc_log_write *w = &log->write;
     struct zc_batch *b = log->batches.at;
+    if (zc_log_writing(log) || log->mend.phase != ZC_MEND_NONE || log->opening)
+        return false;
     if (b == NULL || b->written == b->count)
         return sync_due(log, now) && sync_op(log, ret_op);
     size_t len;
-    uint32_t n = fit(log, b, &len);
+    uint32_t n = fit(log, b, false, &len);
     if (n == 0) {
         if (log->next.phase != ZC_NEXT_READY)
             return sync_due(log, now) && sync_op(log, ret_op);
-        if (log->dirty && log->sync != ZC_LOG_SYNC_NEVER)
+        /* In every mode: closing syncs the last segment only. */
+        if (log->dirty)
             return sync_op(log, ret_op);
         zc_log_next_take(log);
-        n = fit(log, b, &len);
+        n = fit(log, b, false, &len);
         ZC_ASSERT(n > 0);
     }
-    return batch_op(log, now, b, n, len, ret_op);
+    batch_op(log, w, b, n, len, ret_op);
+    urgency(log, now, b, n, ret_op);
+    w->cover = zc_log_cover(log, n);
+    w->cover_end = log->end + w->len;
+    return true;
 }
 
-/* Tells the callers where their records lie. Those acknowledged earlier do not listen any more. */
-static void places_set(struct zc_log *log, const struct zc_batch *b, uint32_t n, uint64_t offset)
+bool zc_log_write_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
 {
-    for (uint32_t i = b->written; i < b->written + n; i++) {
-        struct zc_batch_item *item = &b->items[i];
-        if (item->place != NULL && b->ticket + i > log->synced)
-            *item->place = (uint64_t)log->current << 32 | offset;
-        offset += item->size;
-    }
-}
-
-/* Items [from, to) of b are acknowledged: their messages count as live. */
-static void acknowledge(struct zc_log *log, struct zc_batch *b, uint32_t from, uint32_t to)
-{
-    struct zc_segment *s = zc_log_current(log);
-    for (uint32_t i = from; i < to; i++) {
-        if (b->ticket + i <= log->synced)
-            continue;
-        s->live += b->items[i].put;
-        b->items[i].place = NULL;
-        log->synced = b->ticket + i;
-    }
-}
-
-/* All that was written is on disk, or as good as that. */
-static void all_kept(struct zc_log *log)
-{
-    for (struct zc_batch *b = log->batches.first; b != NULL; b = b->next)
-        acknowledge(log, b, b->kept, b->written);
-    zc_batch_release(&log->batches);
-    log->safe = log->end;
-}
-
-/* The write at work is complete (and compared, where that was due). */
-static void complete(struct zc_log *log, struct zc_now now)
-{
-    struct zc_log_write *w = &log->write;
-    struct zc_batch *b = log->batches.at;
-    if (w->items > 0) {
-        uint64_t records = log->end + (w->seals ? ZC_SEGMENT_SEALS : 0);
-        uint32_t from = b->written;
-        places_set(log, b, w->items, records);
-        zc_batch_written(&log->batches, w->items);
-        if (log->written < b->ticket + b->written - 1)
-            log->written = b->ticket + b->written - 1;
-        log->end += w->len;
-        log->seals_due = log->seals_due && !w->seals;
-        if (log->sync != ZC_LOG_SYNC_ALWAYS) {
-            acknowledge(log, b, from, b->written);
-            log->safe = log->end;
-        }
-        if (!log->dirty)
-            log->dirty_at = now.mono;
-        log->dirty = true;
-    }
-    struct zc_segment *s = zc_log_current(log);
-    s->end = log->end;
-    s->size = s->size < log->end ? log->end : s->size;
-    if (w->sync) {
-        log->counts.syncs++;
-        log->dirty = false;
-    }
-    if (w->sync || log->sync == ZC_LOG_SYNC_NEVER)
-        all_kept(log);
-    w->phase = ZC_WRITE_IDLE;
-}
-
-void zc_log_write_input(struct zc_log *log, struct zc_now now,
-                        const struct zc_disk_completion *done)
-{
-    struct zc_log_write *w = &log->write;
-    int err = zc_log_result(done, w->len);
-    if (w->phase == ZC_WRITE_CHECKING) {
-        if (err == 0 && memcmp(w->check, w->data, w->len) != 0)
-            err = ZC_EIO;
-        free(w->check);
-        w->check = NULL;
-    } else if (err == 0 && log->verifying && w->len > 0) {
-        w->phase = ZC_WRITE_CHECK;
-        return;
-    }
-    if (err == 0) {
-        complete(log, now);
-        return;
-    }
-    w->phase = ZC_WRITE_IDLE;
-    zc_log_mend_start(log, now, err);
+    bool found = log->write.phase == ZC_WRITE_CHECK
+                     ? check_op(log, now, ret_op)
+                     : next_op(log, now, ret_op) || behind_op(log, ret_op);
+    if (!poll_due(log))
+        log->poll_at = ZC_NEVER;
+    else if (log->poll_at.ns == ZC_NEVER.ns)
+        log->poll_at = zc_mono_add_ms(now.mono, ZC_LOG_POLL_MS);
+    return found;
 }
 
 void zc_log_write_cut(struct zc_log *log)
@@ -260,7 +240,9 @@ void zc_log_write_cut(struct zc_log *log)
         return;
     uint64_t room = zc_log_current(log)->size;
     uint64_t end = log->end + (log->seals_due ? ZC_SEGMENT_SEALS : 0);
-    uint64_t busy = log->write.phase == ZC_WRITE_IDLE ? 0 : log->write.items;
+    bool told = log->write.phase == ZC_WRITE_IDLE || log->write.phase == ZC_WRITE_SYNCING;
+    uint64_t busy = told ? 0 : log->write.items;
+    busy += log->behind.phase == ZC_WRITE_IDLE ? 0 : log->behind.items;
     for (; b != NULL; b = b->next)
         for (uint32_t i = b->written; i<b->count; i++, busy -= busy> 0) {
             end += b->items[i].size;
