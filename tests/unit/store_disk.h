@@ -1,7 +1,9 @@
 /*
  * A disk in memory for the tests of the log: files with a page cache over stable sectors, faults by
  * script or by chance, and crashes that keep any part of what was not synced. Requests are carried
- * out when the test says so.
+ * out when the test says so; a WRITE with sync also in two steps, between which others may write to
+ * the file. Its sync is for what was written when it began; the disk picks freely what it does to
+ * the rest.
  */
 #ifndef ZC_TESTS_UNIT_STORE_DISK_H
 #define ZC_TESTS_UNIT_STORE_DISK_H
@@ -10,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/err.h"
 #include "store/disk.h"
 
@@ -22,12 +25,16 @@ struct fd_file {
     bool durable; /* its directory entry was synced */
     size_t size, cap;
     uint8_t *cache, *stable, *dirty; /* dirty: one byte a sector */
+    uint8_t *snap, *snap_dirty;      /* when the sync under way began, or NULL */
+    size_t snap_cap;
 };
 
 struct fd {
     struct fd_file files[FD_FILES];
     int count;
     struct zc_disk_op queue[FD_QUEUE];
+    bool begun[FD_QUEUE];   /* written, the sync is under way */
+    uint32_t sums[FD_QUEUE]; /* of the bytes to write */
     int queued;
     uint64_t seed;
     uint64_t capacity; /* bytes of all files, 0: no limit */
@@ -90,8 +97,17 @@ static inline struct fd_file *fd_add(struct fd *d, uint32_t number, size_t size)
     return f;
 }
 
+static inline void fd_snap_drop(struct fd_file *f)
+{
+    free(f->snap);
+    free(f->snap_dirty);
+    f->snap = f->snap_dirty = NULL;
+    f->snap_cap = 0;
+}
+
 static inline void fd_drop(struct fd *d, struct fd_file *f)
 {
+    fd_snap_drop(f);
     free(f->cache);
     free(f->stable);
     free(f->dirty);
@@ -116,6 +132,8 @@ static inline uint64_t fd_bytes(struct fd *d)
 static inline void fd_poke(struct fd_file *f, uint64_t offset, const void *data, size_t len)
 {
     fd_size(f, offset + len);
+    if (len == 0)
+        return;
     memcpy(f->cache + offset, data, len);
     memcpy(f->stable + offset, data, len);
 }
@@ -143,6 +161,60 @@ static inline void fd_sync_dir(struct fd *d)
         d->files[i].durable = true;
 }
 
+static inline void fd_store(struct fd_file *f, uint64_t offset, const uint8_t *data, size_t len)
+{
+    if (len == 0)
+        return;
+    memcpy(f->cache + offset, data, len);
+    for (size_t s = offset / FD_SECTOR; s <= (offset + len - 1) / FD_SECTOR; s++)
+        f->dirty[s] = 1;
+}
+
+/* The first step of a WRITE with sync. False: it has one step only. */
+static inline bool fd_begin(struct fd *d, const struct zc_disk_op *op)
+{
+    struct fd_file *f = fd_find(d, op->segment);
+    if (f == NULL || op->kind != ZC_DISK_WRITE || !op->sync || d->fail_writes || f->snap != NULL ||
+        op->offset + op->len > f->size)
+        return false;
+    fd_store(f, op->offset, op->data, op->len);
+    f->snap_cap = f->cap;
+    f->snap = malloc(f->cap);
+    f->snap_dirty = malloc(f->cap / FD_SECTOR);
+    memcpy(f->snap, f->cache, f->cap);
+    memcpy(f->snap_dirty, f->dirty, f->cap / FD_SECTOR);
+    return true;
+}
+
+/* The second step: each sector as it was at the first, or as it is now. After a failure some of
+ * them, and the others pass for clean. */
+static inline int64_t fd_end(struct fd *d, const struct zc_disk_op *op, int fault)
+{
+    struct fd_file *f = fd_find(d, op->segment);
+    bool bad = fault != 0 || d->fail_syncs;
+    d->writes++;
+    for (size_t s = 0; s < f->cap / FD_SECTOR; s++) {
+        uint8_t *stable = f->stable + s * FD_SECTOR, *now = f->cache + s * FD_SECTOR;
+        bool mine = s < f->snap_cap / FD_SECTOR && f->snap_dirty[s];
+        if (!f->dirty[s] || (bad ? fd_rand(d) % 2 == 0 : !mine && fd_rand(d) % 4 != 0)) {
+            f->dirty[s] = f->dirty[s] && !(bad && mine);
+            continue;
+        }
+        if (mine && fd_rand(d) % 2 == 0)
+            memcpy(stable, f->snap + s * FD_SECTOR, FD_SECTOR);
+        else
+            memcpy(stable, now, FD_SECTOR);
+        f->dirty[s] = !bad && memcmp(stable, now, FD_SECTOR) != 0;
+    }
+    fd_snap_drop(f);
+    if (bad)
+        return fault != 0 ? fault : ZC_EIO;
+    d->syncs++;
+    if (op->sync_dir)
+        fd_sync_dir(d);
+    return (int64_t)op->len;
+}
+
 static inline int64_t fd_write(struct fd *d, const struct zc_disk_op *op, int fault)
 {
     struct fd_file *f = fd_find(d, op->segment);
@@ -160,11 +232,7 @@ static inline int64_t fd_write(struct fd *d, const struct zc_disk_op *op, int fa
             return ZC_ENOSPC;
         fd_size(f, op->offset + len);
     }
-    if (len > 0) {
-        memcpy(f->cache + op->offset, op->data, len);
-        for (size_t s = op->offset / FD_SECTOR; s <= (op->offset + len - 1) / FD_SECTOR; s++)
-            f->dirty[s] = 1;
-    }
+    fd_store(f, op->offset, op->data, len);
     if (op->sync && (fault != 0 || d->fail_syncs)) {
         /* Linux after a failed fsync: some pages made it, the others are marked clean. */
         for (size_t s = 0; s < f->cap / FD_SECTOR; s++) {
@@ -215,8 +283,8 @@ static inline int64_t fd_create(struct fd *d, const struct zc_disk_op *op, int f
     return 0;
 }
 
-/* Carries one request out. */
-static inline int64_t fd_do(struct fd *d, const struct zc_disk_op *op)
+/* Carries one request out, or the rest of one that has begun. */
+static inline int64_t fd_do(struct fd *d, const struct zc_disk_op *op, bool begun)
 {
     int fault = 0;
     d->ops++;
@@ -227,7 +295,7 @@ static inline int64_t fd_do(struct fd *d, const struct zc_disk_op *op)
     case ZC_DISK_CREATE:
         return fd_create(d, op, fault);
     case ZC_DISK_WRITE:
-        return fd_write(d, op, fault);
+        return begun ? fd_end(d, op, fault) : fd_write(d, op, fault);
     case ZC_DISK_READ:
         return fault != 0 ? fault : fd_read(d, op);
     case ZC_DISK_REMOVE: {
@@ -252,6 +320,7 @@ static inline void fd_crash(struct fd *d)
 {
     for (int i = 0; i < d->count; i++) {
         struct fd_file *f = &d->files[i];
+        fd_snap_drop(f);
         if (!f->durable && fd_rand(d) % 2 == 0) {
             fd_drop(d, f);
             i--;
