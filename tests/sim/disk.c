@@ -19,19 +19,20 @@ void disk_init(struct disk *d, uint64_t seed)
     d->latency_ns[1] = 2000000;
 }
 
-void disk_file_forget_dirty(struct disk_file *f)
+void disk_file_forget_dirty(struct disk_file *f, uint64_t mark)
 {
-    while (f->dirty != NULL) {
+    while (f->dirty != NULL && f->dirty->number <= mark) {
         struct disk_write *w = f->dirty;
         f->dirty = w->next;
         free(w);
     }
-    f->dirty_tail = &f->dirty;
+    if (f->dirty == NULL)
+        f->dirty_tail = &f->dirty;
 }
 
 static void file_done(struct disk_file *f)
 {
-    disk_file_forget_dirty(f);
+    disk_file_forget_dirty(f, UINT64_MAX);
     free(f->cache);
     free(f->platter);
     memset(f, 0, sizeof *f);
@@ -80,7 +81,8 @@ void disk_file_persist(struct disk_file *f, uint64_t offset, const uint8_t *data
         f->platter_size = offset + len;
 }
 
-void disk_file_write(struct disk_file *f, uint64_t offset, const uint8_t *data, size_t len)
+void disk_file_write(struct disk *d, struct disk_file *f, uint64_t offset, const uint8_t *data,
+                     size_t len)
 {
     struct disk_write *w;
     if (len == 0)
@@ -88,6 +90,7 @@ void disk_file_write(struct disk_file *f, uint64_t offset, const uint8_t *data, 
     w = malloc(sizeof *w + len);
     ZC_ASSERT(w != NULL);
     w->next = NULL;
+    w->number = ++d->writes;
     w->offset = offset;
     w->len = len;
     memcpy(w->data, data, len);
@@ -141,33 +144,71 @@ void disk_submit(struct disk *d, int64_t now_ns, const struct zc_disk_op *op)
     p = &d->pending[d->pending_len++];
     p->op = *op;
     p->at_ns = now_ns + took;
+    p->write_ns = now_ns + rnd_range(&d->rnd, 0, took < 1000000 ? took : 1000000);
+    p->syncing = false;
+    p->tells = rnd_one_in(&d->rnd, 2);
     p->fate = choose_fate(d, op);
     if (p->fate != DISK_FATE_OK)
         d->faults_done++;
+}
+
+/* When something happens to it. */
+static int64_t next_of(const struct disk_pending *p)
+{
+    return p->op.kind == ZC_DISK_WRITE && p->op.sync && !p->syncing ? p->write_ns : p->at_ns;
 }
 
 int64_t disk_next(const struct disk *d)
 {
     int64_t at = DISK_FOREVER;
     for (size_t i = 0; i < d->pending_len; i++)
-        if (d->pending[i].at_ns < at)
-            at = d->pending[i].at_ns;
+        if (next_of(&d->pending[i]) < at)
+            at = next_of(&d->pending[i]);
     return at;
+}
+
+static void finish(struct disk *d, size_t i)
+{
+    d->pending[i] = d->pending[--d->pending_len];
+}
+
+/* The bytes of a write with sync reach the cache. True: there is something to tell. */
+static bool begin_sync(struct disk *d, size_t i, struct zc_disk_completion *ret_done)
+{
+    struct disk_pending *p = &d->pending[i];
+    int64_t result = disk_do(d, &p->op, p->fate);
+    *ret_done = (struct zc_disk_completion){.id = p->op.id, .result = result};
+    if (result < 0 || (size_t)result < p->op.len) {
+        finish(d, i);
+        return true;
+    }
+    p->syncing = true;
+    p->mark = d->writes;
+    ret_done->written = true;
+    return p->tells;
 }
 
 bool disk_complete(struct disk *d, int64_t now_ns, struct zc_disk_completion *ret_done)
 {
-    size_t best = d->pending_len;
-    struct disk_pending p;
-    for (size_t i = 0; i < d->pending_len; i++)
-        if (d->pending[i].at_ns <= now_ns &&
-            (best == d->pending_len || d->pending[i].at_ns < d->pending[best].at_ns))
-            best = i;
-    if (best == d->pending_len)
-        return false;
-    p = d->pending[best];
-    d->pending[best] = d->pending[--d->pending_len];
-    ret_done->id = p.op.id;
-    ret_done->result = disk_do(d, &p.op, p.fate);
-    return true;
+    for (;;) {
+        size_t best = d->pending_len;
+        struct disk_pending *p;
+        for (size_t i = 0; i < d->pending_len; i++)
+            if (next_of(&d->pending[i]) <= now_ns &&
+                (best == d->pending_len || next_of(&d->pending[i]) < next_of(&d->pending[best])))
+                best = i;
+        if (best == d->pending_len)
+            return false;
+        p = &d->pending[best];
+        if (p->op.kind == ZC_DISK_WRITE && p->op.sync && !p->syncing) {
+            if (begin_sync(d, best, ret_done))
+                return true;
+            continue;
+        }
+        *ret_done = (struct zc_disk_completion){.id = p->op.id};
+        ret_done->result =
+            p->syncing ? disk_do_sync(d, &p->op, p->fate, p->mark) : disk_do(d, &p->op, p->fate);
+        finish(d, best);
+        return true;
+    }
 }

@@ -34,6 +34,7 @@ struct disk_faults {
 
 struct disk_write {
     struct disk_write *next;
+    uint64_t number; /* writes are numbered in the order in which they reach the cache */
     uint64_t offset;
     size_t len;
     uint8_t data[];
@@ -42,6 +43,7 @@ struct disk_write {
 struct disk_file {
     uint32_t segment;
     bool present;  /* the process sees it */
+    bool head_hit; /* a bit of its first bytes turned over */
     bool on_entry; /* the directory on the platter has it */
     uint8_t *cache, *platter;
     size_t size, platter_size, room; /* room: bytes allocated for both images */
@@ -59,7 +61,11 @@ enum disk_fate {
 
 struct disk_pending {
     struct zc_disk_op op;
-    int64_t at_ns;
+    int64_t at_ns;    /* it is complete */
+    int64_t write_ns; /* of a write with sync: the bytes reach the cache and the sync begins */
+    bool syncing;     /* that has happened */
+    bool tells;       /* and is told */
+    uint64_t mark;    /* the sync covers writes up to this number */
     enum disk_fate fate;
 };
 
@@ -74,7 +80,7 @@ struct disk {
     struct disk_pending pending[DISK_PENDING_MAX];
     size_t pending_len;
     uint64_t faults_done; /* injected so far */
-    uint64_t syncs, set_aside;
+    uint64_t writes, syncs, set_aside;
     bool overloaded; /* more requests at once, or more files, than the model has room for */
 };
 
@@ -84,7 +90,7 @@ void disk_done(struct disk *d);
 void disk_submit(struct disk *d, int64_t now_ns, const struct zc_disk_op *op);
 /* Instant of the next completion, DISK_FOREVER when none is pending. */
 int64_t disk_next(const struct disk *d);
-/* Does one request that is due and gives its completion. */
+/* Does one request that is due, or its first half, and gives its completion or the news of it. */
 bool disk_complete(struct disk *d, int64_t now_ns, struct zc_disk_completion *ret_done);
 /* Numbers of the files in the directory, in seeded order. Returns the count. */
 size_t disk_segments(struct disk *d, uint32_t ret_segments[DISK_FILES_MAX]);
@@ -96,19 +102,25 @@ void disk_kill(struct disk *d);
 /* The machine lost power: only the platter survives, and of what was not synced any part. */
 void disk_power_loss(struct disk *d);
 
-/* One bit of what is written somewhere turns over. */
-void disk_rot(struct disk *d);
+/* One bit of what is written somewhere turns over. Returns its segment, 0 when nothing is written.
+ */
+uint32_t disk_rot(struct disk *d, uint64_t *ret_offset);
 
 /* Shared with disk_do.c and disk_crash.c. */
 int64_t disk_do(struct disk *d, const struct zc_disk_op *op, enum disk_fate fate);
+/* The second half of a write with sync: what was written up to number `mark` is durable. */
+int64_t disk_do_sync(struct disk *d, const struct zc_disk_op *op, enum disk_fate fate,
+                     uint64_t mark);
 void disk_file_reserve(struct disk_file *f, size_t size);
 struct disk_file *disk_find(struct disk *d, uint32_t segment);
 /* Frees f and moves the last file into its slot. */
 void disk_file_delete(struct disk *d, struct disk_file *f);
 /* Cache write plus a dirty entry. */
-void disk_file_write(struct disk_file *f, uint64_t offset, const uint8_t *data, size_t len);
+void disk_file_write(struct disk *d, struct disk_file *f, uint64_t offset, const uint8_t *data,
+                     size_t len);
 /* Copies to the platter, extending it. */
 void disk_file_persist(struct disk_file *f, uint64_t offset, const uint8_t *data, size_t len);
-void disk_file_forget_dirty(struct disk_file *f);
+/* Drops dirty entries up to number `mark`. */
+void disk_file_forget_dirty(struct disk_file *f, uint64_t mark);
 
 #endif

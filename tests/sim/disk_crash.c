@@ -64,12 +64,12 @@ static void finish_pending(struct disk *d)
     for (size_t i = 0; i < d->pending_len; i++) {
         struct zc_disk_op op = d->pending[i].op;
         struct disk_file *f = disk_find(d, op.segment);
-        if (rnd_one_in(&d->rnd, 2))
-            continue;
+        if (d->pending[i].syncing || rnd_one_in(&d->rnd, 2))
+            continue; /* its bytes are in the cache already, or it did not happen */
         if (op.kind == ZC_DISK_REMOVE && f != NULL)
             f->present = false;
         if (op.kind == ZC_DISK_WRITE && f != NULL)
-            disk_file_write(f, op.offset, op.data,
+            disk_file_write(d, f, op.offset, op.data,
                             rnd_one_in(&d->rnd, 2) ? op.len : rnd_below(&d->rnd, op.len + 1));
         if (op.kind == ZC_DISK_CREATE && f == NULL && d->files_len < DISK_FILES_MAX) {
             f = &d->files[d->files_len++];
@@ -79,7 +79,7 @@ static void finish_pending(struct disk *d)
             f->dirty_tail = &f->dirty;
             if (rnd_one_in(&d->rnd, 2)) {
                 uint8_t zero[512] = {0};
-                disk_file_write(f, 0, zero, rnd_below(&d->rnd, sizeof zero));
+                disk_file_write(d, f, 0, zero, rnd_below(&d->rnd, sizeof zero));
             }
         }
     }
@@ -141,7 +141,7 @@ void disk_power_loss(struct disk *d)
         struct disk_file *f = &d->files[i];
         for (struct disk_write *w = f->dirty; w != NULL; w = w->next)
             persist_some(d, f, w);
-        disk_file_forget_dirty(f);
+        disk_file_forget_dirty(f, UINT64_MAX);
         f->size = f->platter_size;
         if (f->size > 0)
             memcpy(f->cache, f->platter, f->size);
@@ -162,6 +162,9 @@ size_t disk_segments(struct disk *d, uint32_t ret_segments[DISK_FILES_MAX])
     return n;
 }
 
+/* Bytes at the start of a file that describe it (zmqcat-log.5). */
+#define DISK_HEAD 128
+
 static size_t written_len(const struct disk_file *f)
 {
     size_t len = f->size;
@@ -170,7 +173,7 @@ static size_t written_len(const struct disk_file *f)
     return len;
 }
 
-void disk_rot(struct disk *d)
+uint32_t disk_rot(struct disk *d, uint64_t *ret_offset)
 {
     struct disk_file *found = NULL;
     uint64_t n = 0, at;
@@ -178,8 +181,13 @@ void disk_rot(struct disk *d)
         if (d->files[i].present && written_len(&d->files[i]) > 0 && rnd_one_in(&d->rnd, ++n))
             found = &d->files[i];
     if (found == NULL)
-        return;
+        return 0;
     at = rnd_below(&d->rnd, written_len(found));
+    if (at < DISK_HEAD && found->head_hit)
+        return 0; /* the head is there twice, not three times */
+    found->head_hit |= at < DISK_HEAD;
     found->cache[at] ^= (uint8_t)(1u << rnd_below(&d->rnd, 8));
     found->platter[at] = found->cache[at];
+    *ret_offset = at;
+    return found->segment;
 }

@@ -4,23 +4,23 @@
 #include "base/err.h"
 #include "disk.h"
 
-static void file_sync(struct disk *d, struct disk_file *f)
+static void file_sync(struct disk *d, struct disk_file *f, uint64_t mark)
 {
     d->syncs++;
     if (d->lying)
         return;
-    for (struct disk_write *w = f->dirty; w != NULL; w = w->next)
+    for (struct disk_write *w = f->dirty; w != NULL && w->number <= mark; w = w->next)
         disk_file_persist(f, w->offset, w->data, w->len);
-    disk_file_forget_dirty(f);
+    disk_file_forget_dirty(f, mark);
 }
 
 /* The kernel reports the failure once and calls the pages clean. */
-static void file_sync_fails(struct disk *d, struct disk_file *f)
+static void file_sync_fails(struct disk *d, struct disk_file *f, uint64_t mark)
 {
-    for (struct disk_write *w = f->dirty; w != NULL; w = w->next)
+    for (struct disk_write *w = f->dirty; w != NULL && w->number <= mark; w = w->next)
         if (rnd_one_in(&d->rnd, 2))
             disk_file_persist(f, w->offset, w->data, rnd_below(&d->rnd, w->len + 1));
-    disk_file_forget_dirty(f);
+    disk_file_forget_dirty(f, mark);
 }
 
 static void dir_sync(struct disk *d)
@@ -71,22 +71,30 @@ static int64_t do_write(struct disk *d, const struct zc_disk_op *op, enum disk_f
     if (grows > 0 && disk_bytes(d) + grows > d->capacity)
         fate = DISK_FATE_FULL;
     if (fate == DISK_FATE_EIO || fate == DISK_FATE_FULL) {
-        disk_file_write(f, op->offset, op->data, rnd_below(&d->rnd, op->len));
+        disk_file_write(d, f, op->offset, op->data, rnd_below(&d->rnd, op->len));
         return fate == DISK_FATE_EIO ? ZC_EIO : ZC_ENOSPC;
     }
     if (fate == DISK_FATE_SHORT) {
         size_t len = rnd_below(&d->rnd, op->len);
-        disk_file_write(f, op->offset, op->data, len);
+        disk_file_write(d, f, op->offset, op->data, len);
         return (int64_t)len;
     }
-    disk_file_write(f, op->offset, op->data, op->len);
+    disk_file_write(d, f, op->offset, op->data, op->len);
+    return (int64_t)op->len;
+}
+
+int64_t disk_do_sync(struct disk *d, const struct zc_disk_op *op, enum disk_fate fate,
+                     uint64_t mark)
+{
+    struct disk_file *f = disk_find(d, op->segment);
+    if (f == NULL)
+        return ZC_ENOENT;
     if (fate == DISK_FATE_SYNC_FAILS) {
-        file_sync_fails(d, f);
+        file_sync_fails(d, f, mark);
         return ZC_EIO;
     }
-    if (op->sync)
-        file_sync(d, f);
-    if (op->sync && op->sync_dir)
+    file_sync(d, f, mark);
+    if (op->sync_dir)
         dir_sync(d);
     return (int64_t)op->len;
 }

@@ -47,8 +47,10 @@ static void resolve_rep(struct world *w, struct conn *c, struct want *want)
 {
     struct message *m = &w->messages[w->deliveries[want->target].message];
     has_twins(w, c, want);
-    if (want->id[0] != 0 && m->gone == NO && wants_waiting(c, m->box, false) > 0)
-        m->gone = MAYBE; /* its frame may be on the way to c */
+    if (want->id[0] != 0 && wants_waiting(c, m->box, false) > 0) {
+        m->guessed = true; /* its frame may be on the way to c */
+        m->gone = m->gone == NO ? MAYBE : m->gone;
+    }
     if (want->id[0] != 0 && m->held && w->deliveries[m->delivery].conn == c->number)
         want->target = m->delivery;
 }

@@ -121,7 +121,8 @@ static void note_disturbances(struct world *w)
         if (w->boxes[b].disturbed)
             w->boxes[b].disturbed_at = world_ns(w);
         w->boxes[b].disturbed = false;
-        if (w->disk.faults_done == 0 && w->p.capacity == 0)
+        /* Once the disk failed, memory alone may keep what was given back. */
+        if (w->disk.faults_done == 0)
             w->boxes[b].returning = 0;
     }
 }

@@ -171,6 +171,8 @@ void node_disk_done(struct world *w)
     struct zc_disk_completion done;
     while (w->hub != NULL && disk_complete(&w->disk, world_ns(w), &done)) {
         world_hash(w, &done.result, sizeof done.result);
+        world_trace(w, "disk %llu: %lld%s", (unsigned long long)done.id, (long long)done.result,
+                    done.written ? " written" : "");
         if (done.result < 0)
             w->fault_at = world_ns(w);
         if (done.result < 0)
@@ -181,7 +183,10 @@ void node_disk_done(struct world *w)
 
 void node_stop(struct world *w)
 {
+    struct zc_hub_stats stats;
     world_trace(w, "hub is told to stop");
+    zc_hub_stats(w->hub, &stats);
+    w->stopped_in_error = stats.storage == ZC_LOG_ERROR;
     w->state = HUB_STOPPING;
     w->state_since = world_ns(w);
     memset(&w->disk.faults, 0, sizeof w->disk.faults);
@@ -209,7 +214,10 @@ void node_crash(struct world *w, bool power_loss)
     else
         disk_kill(&w->disk);
     if (w->p.kind == PROFILE_ROT && rnd_one_in(&w->rnd, 2)) {
-        disk_rot(&w->disk);
+        uint64_t offset = 0;
+        uint32_t segment = disk_rot(&w->disk, &offset);
+        world_trace(w, "a bit turns over in segment %u at %llu", segment,
+                    (unsigned long long)offset);
         model_rot(w);
     }
     discard(w);

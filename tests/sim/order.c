@@ -28,7 +28,8 @@ void order_fifo(struct world *w, const struct conn *c, const struct message *m, 
 
 void order_waiters(struct world *w, const struct want *served, uint32_t uid)
 {
-    for (size_t i = 0; i < w->live_len; i++) {
+    /* A session whose output is full to its bound is passed over by right. */
+    for (size_t i = 0; i < w->live_len && w->p.kind != PROFILE_TINY; i++) {
         struct conn *c = w->conns[w->live[i]];
         if (c->cause != 0 || c->blocked || !c->reading)
             continue;

@@ -80,13 +80,14 @@ void model_rot(struct world *w)
 
 void model_crash(struct world *w, bool power_loss, bool clean)
 {
+    bool keep = clean && !w->stopped_in_error;
     w->idx++;
     for (int b = 0; b < BOXES_MAX; b++) {
         struct box *box = &w->boxes[b];
         uint32_t budget = takes_under_way(w, b);
         queue_compact(w, b);
         if (w->p.hub.durable)
-            losses_allow(w, b, clean ? box->failed_takes : budget);
+            losses_allow(w, b, keep ? box->failed_takes : budget);
         box->returning = box->failed_takes = 0;
         box->disturbed = true;
     }

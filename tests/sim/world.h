@@ -119,6 +119,7 @@ struct message {
     uint64_t wire_hash;
     char wire_id[40];
     uint32_t reps_got;
+    bool guessed; /* a session that may just have been given it named its id */
     bool rep_due; /* a worker that held it was told ok for its rep */
 };
 
@@ -234,7 +235,7 @@ struct world {
     struct zc_hub *hub;
     enum hub_state state;
     int64_t state_since;
-    bool stopped_seen, unusable;
+    bool stopped_seen, unusable, stopped_in_error;
     uint64_t faults_before; /* disk faults when this hub started */
     bool calm;              /* settling: no new work, no faults */
     uint32_t segments[DISK_FILES_MAX];
