@@ -26,7 +26,7 @@ void zc_tcp_config_init(struct zc_tcp_config *c)
         .recv_max = QUEUE_DEFAULT,
         .syn_retries = 6,
         .dead_ms = 60000,
-        .time_wait_ms = 10000,
+        .time_wait_ms = 30000,
         .fin_wait_ms = 60000,
         .keepalive_ms = 7200000,
     };

@@ -49,7 +49,7 @@ struct zc_tcp_config {
     uint32_t send_max, recv_max; /* bytes of each queue; default 4 MiB, at most 16 MiB */
     uint32_t syn_retries;        /* default 6: gives up after 127 s */
     int64_t dead_ms;      /* no acknowledgement for so long while one is owed: over; default 60 s */
-    int64_t time_wait_ms; /* default 10 s */
+    int64_t time_wait_ms; /* default 30 s */
     int64_t fin_wait_ms;  /* released and only the peer's FIN missing: default 60 s */
     int64_t
         keepalive_ms; /* silent for so long: probe, then 9 times each 75 s; 0: never; default 2 h */

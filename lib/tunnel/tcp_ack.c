@@ -20,6 +20,23 @@ static void take_window(struct zc_tcp_out *o, const struct zc_tcp_segment *s)
     }
 }
 
+/* Takes a round trip that is certain. One that began before what is acknowledged was sent again is
+ * not: the peer may have answered the first time and the answer was lost. Until there is a certain
+ * one, the timeout stays doubled (Karn). */
+static void measure(struct zc_tcp_out *o, struct zc_mono now, uint32_t ack, int64_t rtt_us)
+{
+    bool timed = o->timed && zc_tcp_seq_lt(o->timed_seq, ack);
+    bool again = zc_tcp_seq_lt(o->una, o->rxt);
+    if (rtt_us >= 0 && again && rtt_us > (now.ns - o->resent_at.ns) / 1000 + 1000)
+        rtt_us = -1;
+    else if (rtt_us < 0 && timed)
+        rtt_us = (now.ns - o->timed_at.ns) / 1000;
+    if (rtt_us >= 0)
+        zc_tcp_rtt_sample(&o->rtt, rtt_us);
+    if (timed)
+        o->timed = false;
+}
+
 static void advance(struct zc_tcp_out *o, struct zc_tcp_budget *b, struct zc_mono now, uint32_t ack,
                     int64_t rtt_us)
 {
@@ -35,14 +52,8 @@ static void advance(struct zc_tcp_out *o, struct zc_tcp_budget *b, struct zc_mon
     zc_tcp_ring_drop(&o->ring, n);
     zc_tcp_ring_trim(&o->ring, b, ZC_TCP_RING_KEEP);
     uint32_t was = o->una;
+    measure(o, now, ack, rtt_us);
     o->una = ack;
-    o->rtt.backoff = 0;
-    if (rtt_us >= 0)
-        zc_tcp_rtt_sample(&o->rtt, rtt_us);
-    else if (o->timed && zc_tcp_seq_lt(o->timed_seq, ack))
-        zc_tcp_rtt_sample(&o->rtt, (now.ns - o->timed_at.ns) / 1000);
-    if (o->timed && zc_tcp_seq_lt(o->timed_seq, ack))
-        o->timed = false;
     zc_tcp_loss_acked(o, was);
     o->progress_at = now;
     o->resend_at = ZC_NEVER;

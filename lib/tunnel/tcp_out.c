@@ -312,6 +312,8 @@ void zc_tcp_out_sent(struct zc_tcp_out *o, struct zc_mono now, const struct zc_t
         o->timed = false; /* Karn */
         o->hurry = false;
         o->rxt = zc_tcp_seq_max(o->rxt, zc_tcp_seq_min(end, o->lost));
+        if (c->seq == o->una)
+            o->resent_at = now;
         if (c->seq == o->una && o->resend_at.ns != ZC_NEVER.ns)
             o->resend_at = zc_mono_add_ms(now, zc_tcp_rtt_timeout_ms(&o->rtt));
     } else if (!o->timed) {

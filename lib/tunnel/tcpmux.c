@@ -313,7 +313,9 @@ static size_t output_remote(struct zc_tcpmux *m, struct zc_tcpmux_remote *r, str
     while ((l = zc_list_first(&r->ready_conns)) != NULL) {
         struct zc_tcpmux_conn *c = ZC_CONTAINER(l, struct zc_tcpmux_conn, ready);
         zc_list_remove(l);
+        uint64_t before = c->tcp.out.retransmitted;
         size_t n = zc_tcp_output(&c->tcp, now.mono, buf, cap);
+        m->stats.retransmitted += c->tcp.out.retransmitted - before;
         if (n > 0) {
             zc_tcpmux_settle(m, c);
             return n;

@@ -156,7 +156,6 @@ static void detach(struct zc_tcpmux *m, struct zc_tcpmux_conn *c)
     c->remote->conn_count--;
     put_remote(m, c->remote);
     c->remote = NULL;
-    m->stats.retransmitted += c->tcp.out.retransmitted;
 }
 
 void zc_tcpmux_drop(struct zc_tcpmux *m, struct zc_tcpmux_conn *c)

@@ -93,10 +93,29 @@ static inline void user_event(struct link *l, struct user users[2], int end,
     CHECK(ev->conn == u->conn);
 }
 
+/* The instant at which a user does something by itself, at most until. */
+static inline int64_t users_wake_ms(const struct link *l, const struct user users[2], int64_t until)
+{
+    int64_t now = link_ms(l), wake = until;
+    for (int i = 0; i < 2; i++) {
+        struct zc_slice parts[2];
+        if (users[i].conn == NULL)
+            continue;
+        bool reads = zc_tcpmux_readable(users[i].conn, parts) > 0;
+        bool writes = users[i].written < users[i].to_write && zc_tcpmux_room(users[i].conn) > 0;
+        int64_t at = now + 1;
+        if (!writes && reads && users[i].read_from_ms > at)
+            at = users[i].read_from_ms;
+        if ((reads || writes) && at < wake)
+            wake = at;
+    }
+    return wake;
+}
+
 /* One step of time and of both users. False: both have been told that it is over, or time is. */
 static inline bool users_step(struct link *l, struct user users[2], int64_t until_ms)
 {
-    link_step(l, until_ms * ZC_NS_PER_MS);
+    link_step(l, users_wake_ms(l, users, until_ms) * ZC_NS_PER_MS);
     for (int i = 0; i < 2; i++) {
         struct zc_tcpmux_event ev;
         while (zc_tcpmux_event(l->mux[i], &ev))
