@@ -9,9 +9,10 @@
  * are computed from the private key; ones in the file that differ are a sign of a damaged file and
  * refused.
  *
- * A file that its group or others may read or write is refused, as is one that belongs to somebody
- * else than us or root: its keys must be taken as known. Modes 0600 and 0400 are fine (systemd
- * gives credentials as 0400, owned by the service's user or root).
+ * Others who may read a key file must be taken to know its keys. So it is refused when it belongs
+ * to somebody else than us or root (root itself may read anybody's), and when group or others may
+ * read or write it. One exception: root's file of group root may be readable to its group, which is
+ * how a credential looks that systemd opens to a service by an ACL. Modes 0600 and 0400 are fine.
  */
 #ifndef ZC_HOST_KEYFILE_H
 #define ZC_HOST_KEYFILE_H
@@ -53,8 +54,8 @@ enum zc_keyfile_role { ZC_KEYFILE_HUB, ZC_KEYFILE_SPOKE };
 void zc_keyfile_generate(enum zc_keyfile_role role, struct zc_keyfile *ret_keys);
 /* Recomputes the public values and disco keys from private_key. */
 void zc_keyfile_derive(struct zc_keyfile *keys);
-/* Reads a file. ZC_ENOENT: there is none. Others: why is one line (what, why, what to do) without
- * the path; ret_keys is untouched. */
+/* Reads a file. ZC_ENOENT: there is none. Others: why goes on behind the path ("is no key file:
+ * ..."), one line; ret_keys is untouched. */
 ZC_MUST_CHECK int zc_keyfile_load(const char *path, struct zc_keyfile *ret_keys,
                                   char ret_why[ZC_KEYFILE_WHY_MAX]);
 /* Writes a file of mode 0600 whole or not at all: temporary file, fsync, rename, fsync of the
@@ -65,9 +66,10 @@ ZC_MUST_CHECK int zc_keyfile_save(const char *path, const struct zc_keyfile *key
 ZC_MUST_CHECK int zc_keyfile_open(const char *path, enum zc_keyfile_role role,
                                   struct zc_keyfile *ret_keys, bool *ret_made,
                                   char ret_why[ZC_KEYFILE_WHY_MAX]);
-/* The file's text. Returns its length, ZC_ENOMEM. Free and wipe with zc_keyfile_text_done. */
+/* The file's text. 0 or ZC_ENOMEM. Wipe with zc_keyfile_text_done. */
 ZC_MUST_CHECK int zc_keyfile_encode(const struct zc_keyfile *keys, struct zc_buf *ret_text);
-/* The parser under load: text of a file. */
+void zc_keyfile_text_done(struct zc_buf *text);
+/* The text of a file. */
 ZC_MUST_CHECK int zc_keyfile_decode(struct zc_slice text, struct zc_keyfile *ret_keys,
                                     char ret_why[ZC_KEYFILE_WHY_MAX]);
 void zc_keyfile_done(struct zc_keyfile *keys);
