@@ -3,17 +3,6 @@
 
 #include "base/check.h"
 
-static void fill_syn(const struct zc_tcp *t, struct zc_tcp_segment *s)
-{
-    bool first = t->state == ZC_TCP_SYN_SENT;
-    s->flags = first ? ZC_TCP_SYN : ZC_TCP_SYN | ZC_TCP_ACK;
-    s->mss = ZC_TCP_MSS;
-    s->sack_ok = first || t->in.sack;
-    s->has_stamp = first || t->in.stamp;
-    s->has_scale = first || t->in.scale != 0;
-    s->scale = ZC_TCP_SCALE;
-}
-
 /* Everything but sequence number and data. */
 static struct zc_tcp_segment prepare(const struct zc_tcp *t, struct zc_mono now)
 {
@@ -24,10 +13,27 @@ static struct zc_tcp_segment prepare(const struct zc_tcp *t, struct zc_mono now)
         .has_stamp = t->in.stamp,
         .stamp = zc_tcp_stamp(t, now),
     };
-    if (t->out.syn)
-        fill_syn(t, &s);
     zc_tcp_in_fill(&t->in, t->budget, &s);
-    if ((s.flags & ZC_TCP_ACK) == 0)
+    return s;
+}
+
+/* The first segment of a connection offers everything, an answer what the peer offered too. */
+static struct zc_tcp_segment prepare_syn(const struct zc_tcp *t, struct zc_mono now)
+{
+    bool first = t->state == ZC_TCP_SYN_SENT;
+    struct zc_tcp_segment s = {
+        .src_port = t->ends.local_port,
+        .dst_port = t->ends.remote_port,
+        .flags = first ? ZC_TCP_SYN : ZC_TCP_SYN | ZC_TCP_ACK,
+        .mss = ZC_TCP_MSS,
+        .sack_ok = first || t->in.sack,
+        .has_stamp = first || t->in.stamp,
+        .stamp = zc_tcp_stamp(t, now),
+        .has_scale = first || t->in.scale != 0,
+        .scale = ZC_TCP_SCALE,
+    };
+    zc_tcp_in_fill(&t->in, t->budget, &s);
+    if (first)
         s.ack = 0;
     return s;
 }
@@ -54,6 +60,8 @@ static size_t emit_chunk(struct zc_tcp *t, struct zc_mono now, struct zc_tcp_seg
                          const struct zc_tcp_chunk *c, uint8_t *buf, size_t cap)
 {
     struct zc_slice parts[2] = {{0}, {0}};
+    if (c->syn)
+        *s = prepare_syn(t, now);
     (void)zc_tcp_out_slices(&t->out, c, parts);
     s->seq = c->seq;
     s->data = parts[0];
@@ -75,7 +83,7 @@ size_t zc_tcp_output(struct zc_tcp *t, struct zc_mono now, uint8_t *buf, size_t 
     struct zc_tcp_chunk c;
     if (t->reason == ZC_TCP_OPEN && zc_tcp_out_next(&t->out, room_for(t, &s), &c))
         return emit_chunk(t, now, &s, &c, buf, cap);
-    if (t->out.syn || (t->in.owed == 0 && !t->keepalive))
+    if (t->state == ZC_TCP_SYN_SENT || (t->in.owed == 0 && !t->keepalive))
         return 0;
     s.seq = zc_tcp_out_seq(&t->out);
     if (t->in.owed == 0)
