@@ -33,7 +33,7 @@ struct fd {
     struct fd_file files[FD_FILES];
     int count;
     struct zc_disk_op queue[FD_QUEUE];
-    bool begun[FD_QUEUE];   /* written, the sync is under way */
+    bool begun[FD_QUEUE];    /* written, the sync is under way */
     uint32_t sums[FD_QUEUE]; /* of the bytes to write */
     int queued;
     uint64_t seed;
@@ -120,6 +120,14 @@ static inline void fd_done(struct fd *d)
         fd_drop(d, &d->files[0]);
 }
 
+/* The process is gone; the kernel goes on. */
+static inline void fd_kill(struct fd *d)
+{
+    for (int i = 0; i < d->count; i++)
+        fd_snap_drop(&d->files[i]);
+    d->queued = 0;
+}
+
 static inline uint64_t fd_bytes(struct fd *d)
 {
     uint64_t sum = 0;
@@ -192,12 +200,14 @@ static inline int64_t fd_end(struct fd *d, const struct zc_disk_op *op, int faul
 {
     struct fd_file *f = fd_find(d, op->segment);
     bool bad = fault != 0 || d->fail_syncs;
+    if (f == NULL || f->snap == NULL)
+        return ZC_ENOENT;
     d->writes++;
     for (size_t s = 0; s < f->cap / FD_SECTOR; s++) {
         uint8_t *stable = f->stable + s * FD_SECTOR, *now = f->cache + s * FD_SECTOR;
         bool mine = s < f->snap_cap / FD_SECTOR && f->snap_dirty[s];
         if (!f->dirty[s] || (bad ? fd_rand(d) % 2 == 0 : !mine && fd_rand(d) % 4 != 0)) {
-            f->dirty[s] = f->dirty[s] && !(bad && mine);
+            f->dirty[s] = f->dirty[s] && !(bad && (mine || fd_rand(d) % 2 == 0));
             continue;
         }
         if (mine && fd_rand(d) % 2 == 0)
