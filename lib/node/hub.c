@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "node/hub_priv.h"
+#include "node/hub_tunnel.h"
 
 /* Sessions that do not take their last output are cut after this long. */
 #define STOP_MS 2000
@@ -68,6 +69,9 @@ struct zc_hub *zc_hub_new(const struct zc_hub_config *config, const uint8_t seed
             goto fail;
         zc_hub_store_init(hub);
     }
+    hub->config.tunnel = NULL; /* the caller's, and not needed any more */
+    if (config->tunnel != NULL && zc_hub_tunnel_init(hub, now, config->tunnel) != 0)
+        goto fail;
     return hub;
 fail:
     zc_hub_free(hub);
@@ -78,6 +82,7 @@ void zc_hub_free(struct zc_hub *hub)
 {
     if (hub == NULL)
         return;
+    zc_hub_tunnel_done(hub);
     zc_broker_free(hub->broker);
     zc_log_free(hub->log);
     free(hub);
@@ -149,7 +154,7 @@ static bool close_due(const struct zc_hub *hub)
 {
     bool late = hub->close_at.ns <= hub->broker->now.mono.ns;
     return hub->stopping && !hub->closing && hub->broker->sessions_count == 0 &&
-           (late || zc_broker_settled(hub->broker));
+           (late || (zc_broker_settled(hub->broker) && zc_hub_tunnel_quiet(hub)));
 }
 
 void zc_hub_tick(struct zc_hub *hub, struct zc_now now)
@@ -157,6 +162,7 @@ void zc_hub_tick(struct zc_hub *hub, struct zc_now now)
     if (hub->log != NULL)
         zc_log_tick(hub->log, now);
     zc_hub_store_pump(hub, now);
+    zc_hub_tunnel_tick(hub, now);
     if (!hub->ready)
         return;
     zc_broker_tick(hub->broker, now);
@@ -181,6 +187,7 @@ struct zc_mono zc_hub_deadline(struct zc_hub *hub)
     struct zc_mono d = zc_mono_min(zc_broker_deadline(hub->broker), hub->stop_at);
     if (hub->stopping && !hub->closing && hub->broker->sessions_count == 0)
         d = zc_mono_min(d, close_due(hub) ? hub->broker->now.mono : hub->close_at);
+    d = zc_mono_min(d, zc_hub_tunnel_deadline(hub));
     return hub->log != NULL ? zc_mono_min(d, zc_log_deadline(hub->log)) : d;
 }
 
@@ -195,6 +202,8 @@ bool zc_hub_event(struct zc_hub *hub, struct zc_now now, struct zc_hub_event *re
 {
     struct zc_hub_event ev = {.kind = ZC_HUB_LOG};
     zc_hub_store_pump(hub, now);
+    if (zc_hub_tunnel_event(hub, now, ret_event))
+        return true;
     const struct zc_line *line;
     struct zc_session *s;
     bool close;

@@ -8,10 +8,13 @@
 #include "node/hub.h"
 #include "zmqc/broker.h"
 
+struct zc_hub_tunnel;
+
 struct zc_hub {
     struct zc_hub_config config;
     struct zc_broker *broker;
-    struct zc_log *log; /* NULL: memory only */
+    struct zc_log *log;           /* NULL: memory only */
+    struct zc_hub_tunnel *tunnel; /* NULL: none */
     struct zc_rng rng;
     struct zc_journal journal;
     struct zc_mono stop_at;  /* sessions are cut */

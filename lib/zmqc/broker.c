@@ -29,9 +29,9 @@ struct zc_broker *zc_broker_new(const struct zc_broker_limits *limits, const uin
     b->seq_next = 1;
     b->now = now;
     b->started = now.mono;
-    struct zc_list *lists[] = {&b->mailbox_list, &b->dispatch, &b->dead,
-                               &b->unstored,     &b->yielded,  &b->sessions,
-                               &b->dirty,        &b->stalled,  &b->lines};
+    struct zc_list *lists[] = {&b->mailbox_list, &b->dispatch, &b->dead,  &b->unstored,
+                               &b->yielded,      &b->sessions, &b->dirty, &b->dirty_inner,
+                               &b->stalled,      &b->lines};
     for (size_t i = 0; i < ZC_ARRAY_LEN(lists); i++)
         zc_list_init(lists[i]);
     zc_topics_init(&b->topics, b->key);

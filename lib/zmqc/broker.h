@@ -21,6 +21,7 @@
 #include "base/map.h"
 #include "base/rng.h"
 #include "base/time.h"
+#include "zmqc/admin.h"
 #include "zmqc/item.h"
 #include "zmqc/journal.h"
 #include "zmqc/mailbox.h"
@@ -133,6 +134,7 @@ struct zc_broker {
     struct zc_broker_limits limits;
     const char *version;
     const struct zc_journal *journal; /* NULL: memory only */
+    const struct zc_admin *admin;     /* NULL: no tunnel */
     struct zc_rng rng;
     uint8_t key[16], key2[16];
     char epoch[33];
@@ -154,6 +156,7 @@ struct zc_broker {
     struct zc_requests requests;
 
     struct zc_list sessions, dirty, stalled;
+    struct zc_list dirty_inner;            /* the node's own, see zc_broker_inner */
     struct zc_list yielded;                /* sessions whose input used up its turn */
     uint64_t sessions_count, bus_sessions; /* all, and those that are not the administrator's */
     uint64_t waiters_count;
@@ -222,6 +225,9 @@ void zc_broker_cut(struct zc_broker *b);
 
 /* Next session with output to write or an end to act on (*ret_close), or NULL. */
 struct zc_session *zc_broker_dirty(struct zc_broker *b, bool *ret_close);
+/* The same of sessions that were made inner: those the node serves itself. */
+struct zc_session *zc_broker_inner(struct zc_broker *b, bool *ret_close);
+void zc_broker_make_inner(struct zc_broker *b, struct zc_session *s);
 /* Next line for the log or the trace, or NULL; valid until the next call. */
 const struct zc_line *zc_broker_line(struct zc_broker *b);
 /* Ends a session without its output and says why in the log. */
@@ -235,7 +241,7 @@ void zc_broker_trace(struct zc_broker *b, const struct zc_session *s, bool out,
 static inline void zc_broker_touch(struct zc_broker *b, struct zc_session *s)
 {
     if (!zc_list_linked(&s->dirty) && !s->close_told)
-        zc_list_push(&b->dirty, &s->dirty);
+        zc_list_push(s->inner ? &b->dirty_inner : &b->dirty, &s->dirty);
 }
 /* Heartbeat and stall of a session, when its timer is due. */
 void zc_broker_pulse(struct zc_broker *b, struct zc_session *s);

@@ -317,9 +317,9 @@ void zc_broker_cut(struct zc_broker *b)
                        "did not take its output before the hub stopped");
 }
 
-struct zc_session *zc_broker_dirty(struct zc_broker *b, bool *ret_close)
+static struct zc_session *next_dirty(struct zc_list *dirty, bool *ret_close)
 {
-    struct zc_list *l = zc_list_first(&b->dirty);
+    struct zc_list *l = zc_list_first(dirty);
     if (l == NULL)
         return NULL;
     zc_list_remove(l);
@@ -329,4 +329,23 @@ struct zc_session *zc_broker_dirty(struct zc_broker *b, bool *ret_close)
                   zc_list_empty(&s->replies) && zc_list_empty(&s->gifts));
     s->close_told = *ret_close;
     return s;
+}
+
+struct zc_session *zc_broker_dirty(struct zc_broker *b, bool *ret_close)
+{
+    return next_dirty(&b->dirty, ret_close);
+}
+
+struct zc_session *zc_broker_inner(struct zc_broker *b, bool *ret_close)
+{
+    return next_dirty(&b->dirty_inner, ret_close);
+}
+
+void zc_broker_make_inner(struct zc_broker *b, struct zc_session *s)
+{
+    bool due = zc_list_linked(&s->dirty);
+    zc_list_remove(&s->dirty);
+    s->inner = true;
+    if (due)
+        zc_broker_touch(b, s);
 }

@@ -1,4 +1,4 @@
-/* The administrator's socket: status and trace, see op.h. */
+/* The administrator's socket: status and trace, and what the node around it answers; see op.h. */
 #include "base/json.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
@@ -47,7 +47,11 @@ static int build_status(struct zc_broker *b, struct zc_buf *j)
         err = zc_json_put_raw(j, ",\"storage\":");
     if (err == 0)
         err = put_storage(b, j);
-    return err != 0 ? err : zc_json_put_raw(j, ",\"tunnel\":null}");
+    if (err == 0)
+        err = zc_json_put_raw(j, ",\"tunnel\":");
+    if (err == 0)
+        err = b->admin != NULL ? b->admin->tunnel(b->admin->arg, j) : zc_json_put_raw(j, "null");
+    return err != 0 ? err : zc_json_put_raw(j, "}");
 }
 
 static void status(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
@@ -75,7 +79,7 @@ bool zc_op_control(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         status(b, s, m);
     else if (zc_slice_is(m->op, "trace"))
         trace(b, s, m);
-    else
+    else if (b->admin == NULL || !b->admin->verb(b->admin->arg, s, m))
         return zc_slice_is(m->op, "pong"); /* the answer to a heartbeat */
     return true;
 }

@@ -1,0 +1,223 @@
+/* A spoke: local connections, held until the hub can be reached; see spoke.h. */
+#include "node/spoke.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "node/hub_tunnel.h"
+#include "zmqc/msg.h"
+
+void zc_spoke_config_default(struct zc_spoke_config *ret_config)
+{
+    *ret_config =
+        (struct zc_spoke_config){.version = ZC_VERSION, .wait_hub_ms = 30000, .conns_max = 8192};
+}
+
+struct zc_hub *zc_spoke_new(const struct zc_spoke_config *config, const uint8_t seed[32],
+                            struct zc_now now)
+{
+    struct zc_hub_config c;
+    zc_hub_config_default(&c);
+    c.version = config->version;
+    c.trace = config->trace;
+    struct zc_hub *hub = zc_hub_new(&c, seed, now);
+    if (hub == NULL)
+        return NULL;
+    if (zc_hub_tunnel_new(hub) != 0) {
+        zc_hub_free(hub);
+        return NULL;
+    }
+    struct zc_hub_tunnel *net = hub->tunnel;
+    net->spoke = true;
+    net->private_key = *config->private_key;
+    net->wait_hub_ms = config->wait_hub_ms;
+    net->conns_max = config->conns_max;
+    net->down_at = now.mono;
+    return hub;
+}
+
+/* ---- local connections ---- */
+
+/* The frame that says why there is no hub. */
+static struct zc_block *err_frame(struct zc_hub_tunnel *net, const char *why)
+{
+    char text[ZC_HUB_LINE_MAX];
+    struct zc_msg *m = &net->hub->broker->out;
+    int err;
+    snprintf(text, sizeof(text), "hub unreachable: %s", why);
+    zc_msg_clear(m);
+    m->op = zc_slice_str("err");
+    m->error = zc_slice_str(text);
+    m->code = zc_slice_str("unavailable");
+    return zc_msg_encode(m, &err);
+}
+
+static void give_up(struct zc_splice *s, struct zc_now now, const char *why)
+{
+    struct zc_block *frame = s->port == ZC_SPOKE_BUS_PORT ? err_frame(s->net, why) : NULL;
+    zc_splice_end(s, now, frame != NULL ? zc_block_slice(frame) : zc_slice(NULL, 0));
+    zc_block_unref(frame);
+}
+
+/* Why the hub cannot be reached now. */
+static const char *reason(const struct zc_hub_tunnel *net)
+{
+    struct zc_tunnel_status st;
+    if (net->t == NULL)
+        return "no token yet";
+    zc_tunnel_status(net->t, &st);
+    switch (st.state) {
+    case ZC_TUNNEL_DOWN:
+        return "the relay cannot be reached";
+    case ZC_TUNNEL_MEOW:
+        return net->psk_wrong ? "it has another pre-shared key: the token is outdated"
+                              : "it does not answer: not running, or this spoke is not allowed";
+    case ZC_TUNNEL_HANDSHAKE:
+        return "it answers, but the handshake does not end";
+    default:
+        return "the connection was not accepted in time";
+    }
+}
+
+static void open_conn(struct zc_splice *s, struct zc_now now)
+{
+    struct zc_tcpmux_conn *conn;
+    if (zc_tunnel_connect(s->net->t, now, s->port, s, &conn) != 0)
+        give_up(s, now, "too many connections");
+    else
+        zc_splice_take(s, now, conn);
+}
+
+struct zc_splice *zc_spoke_attach(struct zc_hub *spoke, struct zc_now now, uint16_t port,
+                                  void *data)
+{
+    struct zc_hub_tunnel *net = spoke->tunnel;
+    if (net->splices_count >= net->conns_max)
+        return NULL;
+    struct zc_splice *s = zc_splice_new(net, port, data);
+    if (s == NULL)
+        return NULL;
+    s->till = zc_mono_add_ms(now.mono, net->wait_hub_ms);
+    zc_list_push(&net->held, &s->held); /* all wait equally long: in order of `till` */
+    if (net->up)
+        open_conn(s, now);
+    return s;
+}
+
+void zc_spoke_refused(struct zc_splice *s, struct zc_now now, enum zc_tcp_reason why)
+{
+    give_up(s, now,
+            why == ZC_TCP_REFUSED ? "it refuses the connection: is it a zmqcat hub?"
+                                  : "the connection was not accepted");
+}
+
+/* ---- the hub ---- */
+
+int zc_spoke_join(struct zc_hub *spoke, struct zc_now now, const struct zc_spoke_target *target)
+{
+    struct zc_hub_tunnel *net = spoke->tunnel;
+    struct zc_tunnel_config config = {
+        .role = ZC_TUNNEL_CLIENT,
+        .private_key = &net->private_key,
+        .psk = target->psk,
+        .relays = target->relays,
+        .relays_count = target->relays_count,
+        .region_id = target->region_id,
+        .server_key = target->node_key,
+        .server_disco_key = target->disco_key,
+    };
+    struct zc_tunnel *t;
+    int err = zc_tunnel_new(&config, &spoke->rng, now, &t);
+    if (err != 0)
+        return err;
+    for (struct zc_list *l = net->splices.next; l != &net->splices; l = l->next) {
+        struct zc_splice *s = ZC_CONTAINER(l, struct zc_splice, all);
+        if (s->conn != NULL)
+            zc_splice_end(s, now, zc_slice(NULL, 0));
+    }
+    zc_tunnel_free(net->t);
+    net->t = t;
+    net->online = net->up = net->psk_wrong = net->lost_done = false;
+    net->down_at = now.mono;
+    return 0;
+}
+
+static void hub_up(struct zc_hub_tunnel *net, struct zc_now now)
+{
+    net->up = true;
+    net->psk_wrong = net->lost_done = false;
+    zc_hub_say(net, now, ZC_HUB_NOTICE, true, "the hub is reached through the relay");
+    for (struct zc_list *l = net->held.next, *next; l != &net->held; l = next) {
+        struct zc_splice *s = ZC_CONTAINER(l, struct zc_splice, held);
+        next = l->next; /* one that cannot be opened leaves the list */
+        if (s->conn == NULL)
+            open_conn(s, now);
+    }
+}
+
+static void hub_down(struct zc_hub_tunnel *net, struct zc_now now, const char *why)
+{
+    net->up = false;
+    net->down_at = now.mono;
+    zc_hub_say(net, now, ZC_HUB_WARNING, true, "hub unreachable: %s: trying again", why);
+}
+
+void zc_spoke_tunnel_event(struct zc_hub_tunnel *net, struct zc_now now,
+                           const struct zc_tunnel_event *ev)
+{
+    switch (ev->kind) {
+    case ZC_TUNNEL_PEER_UP:
+        hub_up(net, now);
+        break;
+    case ZC_TUNNEL_PEER_DOWN:
+        hub_down(net, now, ev->text);
+        break;
+    case ZC_TUNNEL_PSK_WRONG:
+        net->psk_wrong = true;
+        zc_hub_say(net, now, ZC_HUB_ERR, true,
+                   "hub unreachable: it has another pre-shared key: replace this spoke's token "
+                   "with the one that `zmqcat token` prints at the hub");
+        break;
+    default:
+        break;
+    }
+}
+
+static struct zc_mono lost_at(const struct zc_hub_tunnel *net)
+{
+    bool none = net->up || net->lost_done;
+    return none ? ZC_NEVER : zc_mono_add_ms(net->down_at, net->wait_hub_ms);
+}
+
+/* The hub stays away: what was open to it ends. */
+static void hub_lost(struct zc_hub_tunnel *net, struct zc_now now)
+{
+    net->lost_done = true;
+    for (struct zc_list *l = net->splices.next; l != &net->splices; l = l->next) {
+        struct zc_splice *s = ZC_CONTAINER(l, struct zc_splice, all);
+        if (s->opened && !s->ended)
+            zc_splice_end(s, now, zc_slice(NULL, 0));
+    }
+}
+
+/* When the first of those that wait has waited long enough. */
+static struct zc_mono held_till(const struct zc_hub_tunnel *net)
+{
+    const struct zc_list *l = zc_list_first(&net->held);
+    return l != NULL ? ZC_CONTAINER(l, struct zc_splice, held)->till : ZC_NEVER;
+}
+
+void zc_spoke_tick(struct zc_hub_tunnel *net, struct zc_now now)
+{
+    while (held_till(net).ns <= now.mono.ns)
+        give_up(ZC_CONTAINER(net->held.next, struct zc_splice, held), now, reason(net));
+    if (lost_at(net).ns <= now.mono.ns)
+        hub_lost(net, now);
+}
+
+struct zc_mono zc_spoke_deadline(const struct zc_hub_tunnel *net)
+{
+    return zc_mono_min(held_till(net), lost_at(net));
+}
