@@ -113,12 +113,14 @@ static struct zc_slice trim(struct zc_tcp_in *i, const struct zc_tcp_segment *s,
 /* The ring holds everything up to end now. */
 static void move_on(struct zc_tcp_in *i, uint32_t end)
 {
-    const struct zc_tcp_range *r = i->ranges.count > 0 ? &i->ranges.at[0] : NULL;
-    if (r != NULL && zc_tcp_seq_le(r->start, end))
-        end = zc_tcp_seq_max(end, r->end);
+    /* What it covers goes; the next range may begin right there. */
+    zc_tcp_ranges_cut(&i->ranges, end);
+    if (i->ranges.count > 0 && i->ranges.at[0].start == end) {
+        end = i->ranges.at[0].end;
+        zc_tcp_ranges_cut(&i->ranges, end);
+    }
     i->ring.len += end - i->nxt;
     i->nxt = end;
-    zc_tcp_ranges_cut(&i->ranges, end);
 }
 
 /* Stores data that starts at seq >= nxt. */
