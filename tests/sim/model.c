@@ -127,9 +127,27 @@ static void note_disturbances(struct world *w)
     }
 }
 
+/* With tiny caps memory is bounded at every instant: messages, and for each session its output
+ * bound, the frames that one request may add to it, and its unfinished input. */
+static void check_memory(struct world *w)
+{
+    uint64_t frame = w->p.payload_max * 7 / 3 + 1000; /* payload as text and as base64 */
+    uint64_t session = w->p.hub.session_bytes + 40 * frame + 65536;
+    uint64_t bound = w->live_len * session + w->p.hub.topics_max * frame;
+    struct zc_hub_stats stats;
+    for (int b = 0; b < BOXES_MAX; b++)
+        bound += w->boxes[b].live_len * (w->p.payload_max + 1000);
+    zc_hub_stats(w->hub, &stats);
+    if (stats.memory_bytes > bound)
+        world_fail(w, "the hub holds %llu bytes, the caps allow %llu",
+                   (unsigned long long)stats.memory_bytes, (unsigned long long)bound);
+}
+
 void model_after_pump(struct world *w)
 {
     note_disturbances(w);
+    if (w->p.kind == PROFILE_TINY)
+        check_memory(w);
     if (!w->disk_busy && w->state == HUB_UP)
         order_passed(w);
 }

@@ -22,7 +22,7 @@ static void common(struct profile *p, struct rnd *r)
     p->name = names[p->kind];
     p->clients = (int)rnd_range(r, 2, CLIENTS_MAX);
     p->boxes = (int)rnd_range(r, 1, BOXES_MAX);
-    p->steps = 3000;
+    p->steps = 20000;
     p->latency_ns[0] = 50000;
     p->latency_ns[1] = rnd_one_in(r, 3) ? 20 * MS : MS;
     p->pace_ns = rnd_range(r, 1, 40) * MS;

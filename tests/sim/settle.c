@@ -86,7 +86,7 @@ static void check_counts(struct world *w)
 static void check_memory(struct world *w)
 {
     struct zc_hub_stats s;
-    uint64_t bound = w->p.hub.hot_bytes + 1000000;
+    uint64_t bound = w->p.hub.hot_bytes + 20000;
     zc_hub_stats(w->hub, &s);
     if (w->p.hub.durable && s.memory_bytes > bound)
         world_fail(w, "the hub holds %llu bytes at rest, at most %llu are allowed",

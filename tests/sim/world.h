@@ -30,11 +30,11 @@
 #define BOXES_MAX 4
 #define TOPICS 5
 #define CLIENTS_MAX 8
-#define CONNS_MAX 1024
-#define MESSAGES_MAX 6000
-#define DELIVERIES_MAX 12000
-#define PUBS_MAX 4000
-#define GROUPS_MAX 512
+#define CONNS_MAX 4096
+#define MESSAGES_MAX 12000
+#define DELIVERIES_MAX 60000
+#define PUBS_MAX 8000
+#define GROUPS_MAX 4096
 
 enum op {
     OP_PUT,
