@@ -15,7 +15,6 @@ void zc_hub_say_init(struct zc_hub_lines *l)
 
 static void push(struct zc_hub_lines *l, const struct zc_hub_line *line)
 {
-    memcpy(l->last, line->text, sizeof(l->last));
     if (l->len == ZC_HUB_LINES) {
         l->first++;
         l->len--;
@@ -36,6 +35,7 @@ void zc_hub_say(struct zc_hub_tunnel *net, struct zc_now now, enum zc_hub_level 
     if (strcmp(line.text, l->last) == 0)
         return;
     if (zc_rate_allow(&l->rate, now.mono)) {
+        memcpy(l->last, line.text, sizeof(l->last));
         push(l, &line);
     } else if (keep) {
         l->kept = line;
@@ -43,10 +43,23 @@ void zc_hub_say(struct zc_hub_tunnel *net, struct zc_now now, enum zc_hub_level 
     }
 }
 
+void zc_hub_trace(struct zc_hub_tunnel *net, const char *format, ...)
+{
+    struct zc_hub_line line = {.trace = true};
+    va_list args;
+    if (!net->hub->broker->trace)
+        return;
+    va_start(args, format);
+    vsnprintf(line.text, sizeof(line.text), format, args);
+    va_end(args);
+    push(&net->lines, &line);
+}
+
 const struct zc_hub_line *zc_hub_say_next(struct zc_hub_lines *l, struct zc_now now)
 {
     if (l->has_kept && zc_rate_allow(&l->rate, now.mono)) {
         l->has_kept = false;
+        memcpy(l->last, l->kept.text, sizeof(l->last));
         push(l, &l->kept);
     }
     if (l->len == 0)

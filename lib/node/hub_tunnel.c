@@ -231,6 +231,7 @@ bool zc_hub_tunnel_event(struct zc_hub *hub, struct zc_now now, struct zc_hub_ev
     const struct zc_hub_line *line = zc_hub_say_next(&net->lines, now);
     struct zc_hub_event ev = {.kind = ZC_HUB_LOG, .text = ""};
     if (line != NULL) {
+        ev.kind = line->trace ? ZC_HUB_TRACE : ZC_HUB_LOG;
         ev.level = line->level;
         ev.text = line->text;
     } else if (due(&net->online_due)) {

@@ -39,6 +39,8 @@ struct zc_splice {
     struct zc_list held;         /* until it is open */
     struct zc_tcpmux_conn *conn; /* NULL: held, or over without one */
     void *data;
+    uint64_t serial;  /* in the trace */
+    uint64_t in, out; /* bytes of the local side */
     uint16_t port;
     struct zc_buf pending; /* local bytes that the connection has not taken */
     struct zc_buf last;    /* for the local side, after all else: an err frame */
@@ -57,6 +59,7 @@ struct zc_splice {
 
 struct zc_hub_line {
     enum zc_hub_level level;
+    bool trace;
     char text[ZC_HUB_LINE_MAX];
 };
 
@@ -78,6 +81,7 @@ struct zc_hub_tunnel {
     struct zc_hub_lines lines;
     struct zc_list splices, splices_told;
     uint32_t splices_count;
+    uint64_t splice_serial;
     bool online;
 
     /* hub */
@@ -146,6 +150,9 @@ void zc_hub_say_init(struct zc_hub_lines *l);
 __attribute__((format(printf, 5, 6))) void zc_hub_say(struct zc_hub_tunnel *net, struct zc_now now,
                                                       enum zc_hub_level level, bool keep,
                                                       const char *format, ...);
+/* A line of the trace, when that is on. */
+__attribute__((format(printf, 2, 3))) void zc_hub_trace(struct zc_hub_tunnel *net,
+                                                        const char *format, ...);
 /* The next line, valid until the next call; NULL: none. */
 const struct zc_hub_line *zc_hub_say_next(struct zc_hub_lines *l, struct zc_now now);
 struct zc_mono zc_hub_say_deadline(const struct zc_hub_lines *l);

@@ -34,6 +34,7 @@ struct zc_splice *zc_splice_new(struct zc_hub_tunnel *net, uint16_t port, void *
         return NULL;
     s->end = ZC_HUB_END_SPLICE;
     s->net = net;
+    s->serial = ++net->splice_serial;
     s->port = port;
     s->data = data;
     zc_list_push(&net->splices, &s->all);
@@ -94,6 +95,7 @@ void zc_splice_input(struct zc_splice *s, struct zc_now now, const uint8_t *data
     size_t n = 0;
     if (s->ended || s->local_eof)
         return;
+    s->in += len;
     if (s->conn != NULL && s->pending.len == 0)
         n = zc_tcpmux_write(mux(s), now, s->conn, zc_slice(data, len));
     if (n < len && zc_buf_append(&s->pending, data + n, len - n) != 0)
@@ -133,6 +135,7 @@ void zc_splice_sent(struct zc_splice *s, struct zc_now now, size_t n)
     if (there > 0)
         zc_tcpmux_consume(mux(s), now, s->conn, there);
     s->last_sent += n - there;
+    s->out += n;
     tell(s);
 }
 
@@ -148,6 +151,9 @@ static void drop_conn(struct zc_splice *s, struct zc_now now, bool abort)
 
 void zc_splice_detach(struct zc_splice *s, struct zc_now now, bool reset)
 {
+    zc_hub_trace(s->net, "zmqcat c%llu close in=%llu out=%llu%s", (unsigned long long)s->serial,
+                 (unsigned long long)s->in, (unsigned long long)s->out,
+                 reset || s->reset ? " reset" : "");
     drop_conn(s, now, reset);
     zc_splice_free(s);
 }

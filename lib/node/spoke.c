@@ -100,6 +100,7 @@ struct zc_splice *zc_spoke_attach(struct zc_hub *spoke, struct zc_now now, uint1
     if (s == NULL)
         return NULL;
     s->till = zc_mono_add_ms(now.mono, net->wait_hub_ms);
+    zc_hub_trace(net, "zmqcat c%llu open port=%u", (unsigned long long)s->serial, (unsigned)port);
     zc_list_push(&net->held, &s->held); /* all wait equally long: in order of `till` */
     if (net->up)
         open_conn(s, now);
@@ -137,6 +138,8 @@ int zc_spoke_join(struct zc_hub *spoke, struct zc_now now, const struct zc_spoke
         if (s->conn != NULL)
             zc_splice_end(s, now, zc_slice(NULL, 0));
     }
+    if (net->t != NULL)
+        zc_tunnel_relay_inherit(t);
     zc_tunnel_free(net->t);
     net->t = t;
     net->online = net->up = net->psk_wrong = net->lost_done = false;

@@ -80,6 +80,9 @@ void zc_tunnel_relay_started(struct zc_tunnel *t, struct zc_now now, bool v6);
 void zc_tunnel_relay_lost(struct zc_tunnel *t, struct zc_now now, const char *text);
 /* True once: close the stream (or give the dial up) and say nothing more about it. */
 bool zc_tunnel_relay_hangup(struct zc_tunnel *t);
+/* The tunnel takes the place of another on the same host: what stream there is belongs to that and
+ * is to be closed. */
+void zc_tunnel_relay_inherit(struct zc_tunnel *t);
 /* Plaintext from the relay; all of it is used. */
 void zc_tunnel_relay_input(struct zc_tunnel *t, struct zc_now now, const uint8_t *data, size_t len);
 /* Plaintext for the relay, at most cap bytes; 0 when there is none. Call it after anything that was

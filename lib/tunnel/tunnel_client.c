@@ -2,6 +2,9 @@
 #include "base/check.h"
 #include "tunnel/tunnel_priv.h"
 
+/* Meows without an answer, until the server counts as gone. */
+#define QUIET_MS 3000
+
 void zc_tunnel_client_meow(struct zc_tunnel *t, struct zc_now now, const char *why)
 {
     zc_tunnel_peer_is_down(t, t->server, why);
@@ -16,11 +19,23 @@ void zc_tunnel_client_meow(struct zc_tunnel *t, struct zc_now now, const char *w
     t->meow_at = now.mono;
 }
 
+/* Idle for so long that the keys are gone. Soon the server will not know us either, and the next
+ * data would wait for an initiation that nobody answers. */
+static void idle(struct zc_tunnel *t, struct zc_now now)
+{
+    if (t->state != ZC_TUNNEL_UP)
+        return;
+    t->state = ZC_TUNNEL_MEOW;
+    t->meow_at = t->meow_since = now.mono;
+}
+
 bool zc_tunnel_client_ping(struct zc_tunnel *t, struct zc_now now,
                            uint8_t ret_packet[ZC_MEOW_PING_LEN])
 {
     if (t->state != ZC_TUNNEL_MEOW || now.mono.ns < t->meow_at.ns)
         return false;
+    if (zc_mono_diff_ms(t->meow_since, now.mono) >= QUIET_MS)
+        zc_tunnel_peer_is_down(t, t->server, "it does not answer");
     bool fast = zc_mono_diff_ms(t->meow_since, now.mono) < ZC_TUNNEL_MEOW_FAST_FOR_MS;
     t->meow_at = zc_mono_add_ms(now.mono, fast ? ZC_TUNNEL_MEOW_MS : ZC_TUNNEL_MEOW_SLOW_MS);
     zc_meow_encode_ping(ret_packet, &t->node_key, &t->disco_key);
@@ -66,6 +81,9 @@ void zc_tunnel_client_wg(struct zc_tunnel *t, struct zc_now now, const struct zc
         break;
     case ZC_WG_BAD_RESPONSE:
         psk_wrong(t, now);
+        break;
+    case ZC_WG_ERASED:
+        idle(t, now);
         break;
     default:
         break;

@@ -82,6 +82,11 @@ bool zc_tunnel_relay_hangup(struct zc_tunnel *t)
     return due;
 }
 
+void zc_tunnel_relay_inherit(struct zc_tunnel *t)
+{
+    t->hangup = true;
+}
+
 static void logged_in(struct zc_tunnel *t, struct zc_now now)
 {
     t->online = true;

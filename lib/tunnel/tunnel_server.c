@@ -17,10 +17,20 @@ static int key_cmp(const void *a, const void *b)
 
 static bool allowed(const struct zc_tunnel *t, const struct zc_key *key)
 {
+    uint32_t first = 0, end = t->allow_count;
     if (!t->allow_on)
         return true;
-    return t->allow_count > 0 &&
-           bsearch(key, t->allow, t->allow_count, sizeof(t->allow[0]), key_cmp) != NULL;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        int order = key_cmp(key, &t->allow[middle]);
+        if (order == 0)
+            return true;
+        if (order < 0)
+            end = middle;
+        else
+            first = middle + 1;
+    }
+    return false;
 }
 
 static struct zc_wg_stats wg_stats(const struct zc_tunnel_peer *p, struct zc_now now)

@@ -263,6 +263,7 @@ static inline void mesh_event(struct node *n, const struct zc_hub_event *ev)
     struct local *l = ev->data;
     switch (ev->kind) {
     case ZC_HUB_LOG:
+    case ZC_HUB_TRACE:
         if (n->lines < MESH_LINES)
             snprintf(n->line[n->lines], sizeof(n->line[0]), "%s", ev->text);
         n->lines++;

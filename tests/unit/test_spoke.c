@@ -248,7 +248,6 @@ TEST(another_token)
     struct local *a = mesh_client(spoke, 7);
     HAS(mesh_call(a, "{\"op\":\"put\",\"name\":\"q\",\"text\":\"one\"}"), "ok");
     mesh_join(spoke, two, &mesh_psk);
-    mesh_hangup(spoke);
     CHECK(MESH_UNTIL(a, a->closed, 1000) >= 0);
     struct local *b = mesh_client(spoke, 7);
     HAS(mesh_call(b, "{\"op\":\"take\",\"name\":\"q\",\"wait\":0}"), "mailbox: empty");
@@ -276,6 +275,24 @@ TEST(status_of_a_spoke)
     snprintf(json, sizeof(json), "{\"op\":\"path\",\"id\":\"p\",\"name\":\"%s\"}", key);
     HAS(mesh_call(c, json), "\"path\":\"relay\"");
     HAS(mesh_call(c, "{\"op\":\"token\",\"id\":\"t\"}"), "unknown op");
+    mesh_free(c);
+    mesh_end();
+}
+
+TEST(trace_of_connections)
+{
+    mesh_start();
+    struct node *hub = mesh_hub(1), *spoke = mesh_joined(2, hub);
+    struct local *c = mesh_session(spoke, true);
+    HAS(mesh_call(c, "{\"op\":\"trace\",\"id\":\"t\",\"on\":true}"), "ok");
+    struct local *a = mesh_client(spoke, 8081);
+    mesh_write(a, "12345", 5);
+    a->shut = true;
+    CHECK(MESH_UNTIL(a, a->closed, 5000) >= 0);
+    mesh_run(1);
+    CHECK(mesh_has(spoke, "zmqcat c1 open port=8081"));
+    CHECK(mesh_has(spoke, "zmqcat c1 close in=5 out=5"));
+    mesh_free(a);
     mesh_free(c);
     mesh_end();
 }
