@@ -72,6 +72,7 @@ enum zc_tcp_out_ack zc_tcp_out_input(struct zc_tcp_out *o, struct zc_tcp_budget 
         return ZC_TCP_OUT_ACK_OLD;
     bool moved = s->ack != o->una, news = zc_tcp_loss_sacks(o, s);
     uint32_t wnd = o->wnd;
+    struct zc_mono progress_at = o->progress_at;
     if (moved)
         advance(o, b, now, s->ack, rtt_us);
     if ((s->flags & ZC_TCP_SYN) == 0) /* its window has been taken, and is not scaled */
@@ -83,8 +84,8 @@ enum zc_tcp_out_ack zc_tcp_out_input(struct zc_tcp_out *o, struct zc_tcp_budget 
     bool dup = !moved && o->una != o->max && zc_tcp_segment_len(s) == 0 && o->wnd == wnd;
     if (news || (dup && !o->sack))
         zc_tcp_loss_dup(o);
-    if (o->wnd == 0 && !stale)
-        o->progress_at = now;
+    if (o->wnd == 0)
+        o->progress_at = stale ? progress_at : now;
     zc_tcp_out_timers(o, now);
     return moved ? ZC_TCP_OUT_ACK_NEW : ZC_TCP_OUT_ACK_OLD;
 }

@@ -184,13 +184,18 @@ static uint32_t step(const struct zc_tcp_in *i)
     return i->ring_max / 2 < SEGMENT_USUAL ? i->ring_max / 2 : SEGMENT_USUAL;
 }
 
+/* Bytes beyond nxt for which there is memory. */
+static uint32_t room(const struct zc_tcp_in *i, const struct zc_tcp_budget *b)
+{
+    size_t reach = zc_tcp_ring_reach(&i->ring, b, i->ring_max);
+    return reach > i->ring.len ? (uint32_t)(reach - i->ring.len) : 0;
+}
+
 /* How far beyond the edge memory would let it go. */
 static uint32_t growth(const struct zc_tcp_in *i, const struct zc_tcp_budget *b)
 {
-    size_t reach = zc_tcp_ring_reach(&i->ring, b, i->ring_max);
-    uint32_t room = reach > i->ring.len ? (uint32_t)(reach - i->ring.len) : 0;
-    uint32_t told = i->edge - i->nxt;
-    return room > told ? room - told : 0;
+    uint32_t most = room(i, b), told = i->edge - i->nxt;
+    return most > told ? most - told : 0;
 }
 
 void zc_tcp_in_consume(struct zc_tcp_in *i, struct zc_tcp_budget *b, size_t n)
@@ -203,6 +208,8 @@ void zc_tcp_in_consume(struct zc_tcp_in *i, struct zc_tcp_budget *b, size_t n)
     uint32_t more = growth(i, b), told = i->edge - i->nxt;
     bool low = told < i->ring_max / 2, dry = told < SEGMENT_USUAL;
     if (more >= i->ring_max / 4 || (low && more >= 2 * SEGMENT_USUAL) || (dry && more >= step(i)))
+        zc_tcp_in_owe(i);
+    if (i->shut && room(i, b) >= step(i))
         zc_tcp_in_owe(i);
 }
 
@@ -239,8 +246,13 @@ void zc_tcp_in_fill(const struct zc_tcp_in *i, const struct zc_tcp_budget *b,
 {
     uint32_t more = growth(i, b), wnd = i->edge - i->nxt;
     uint8_t scale = (s->flags & ZC_TCP_SYN) != 0 ? 0 : i->scale;
+    uint32_t most = room(i, b);
     if (more >= step(i))
         wnd += more;
+    /* Others have used up the memory behind the window. A peer that runs into a closed one waits;
+     * into one that is open but takes nothing, it gives up. */
+    if (most < wnd && most < step(i))
+        wnd = 0;
     wnd >>= scale;
     s->ack = i->nxt;
     s->window = (uint16_t)(wnd < UINT16_MAX ? wnd : UINT16_MAX);
@@ -253,6 +265,7 @@ void zc_tcp_in_told(struct zc_tcp_in *i, const struct zc_tcp_segment *s)
     uint8_t scale = (s->flags & ZC_TCP_SYN) != 0 ? 0 : i->scale;
     i->edge = zc_tcp_seq_max(i->edge, s->ack + ((uint32_t)s->window << scale));
     i->acked = s->ack;
+    i->shut = s->window == 0 && i->edge - i->nxt >= step(i);
     i->owed = i->owed > 0 && s->data.len == 0 ? i->owed - 1 : 0;
     i->silent = 0;
     i->ack_at = ZC_NEVER;

@@ -27,6 +27,7 @@ struct zc_tcp_in {
     uint32_t fin;
     uint8_t scale; /* of our windows: ZC_TCP_SCALE, or 0 when the peer scales nothing */
     bool sack;     /* the peer wants them */
+    bool shut;     /* memory is short: the window was told closed before its edge */
 
     uint8_t owed;          /* acknowledgements to send now */
     uint32_t silent;       /* bytes that came since the last one */

@@ -301,7 +301,7 @@ void zc_tcp_out_sent(struct zc_tcp_out *o, struct zc_mono now, const struct zc_t
 {
     uint32_t end = c->seq + c->len + c->syn + c->fin;
     restart_after_idle(o, now);
-    if (o->una == o->max)
+    if (o->una == o->max && !o->probe)
         o->progress_at = now;
     if (o->probe) {
         o->probe = false;

@@ -90,8 +90,8 @@ uint32_t zc_tcp_out_end(const struct zc_tcp_out *o);
 /* The number for segments without data: what the peer's window lets it accept. */
 uint32_t zc_tcp_out_seq(const struct zc_tcp_out *o);
 
-/* The acknowledgement, window and SACKs of s. rtt_us: measured by timestamps, or -1. stale: a zero
- * window does not count as progress. */
+/* The acknowledgement, window and SACKs of s. rtt_us: measured by timestamps, or -1. stale: a peer
+ * that keeps its window closed does not count as alive. */
 enum zc_tcp_out_ack zc_tcp_out_input(struct zc_tcp_out *o, struct zc_tcp_budget *b,
                                      struct zc_mono now, const struct zc_tcp_segment *s,
                                      int64_t rtt_us, bool stale);

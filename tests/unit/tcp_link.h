@@ -138,8 +138,8 @@ static inline void link_drain(struct link *l)
             if (n == 0)
                 break;
             l->sent++;
-            CHECK(n <= ZC_IP6_MTU && zc_ip6_addr_eq(&dst, &l->addr[!i]));
-            if (link_lost(l, i, buf, n))
+            CHECK(n <= ZC_IP6_MTU);
+            if (!zc_ip6_addr_eq(&dst, &l->addr[!i]) || link_lost(l, i, buf, n))
                 continue;
             link_send(l, i, buf, n);
             if (link_rnd(l, 1000) < l->twice)
@@ -159,6 +159,8 @@ static inline bool link_step(struct link *l, int64_t until_ns)
         next = d < next ? d : next;
     }
     bool some = next != INT64_MAX;
+    if (!some && until_ns == INT64_MAX)
+        return false;
     if (next > until_ns)
         next = until_ns;
     l->spins = next <= l->now.mono.ns ? l->spins + 1 : 0;
