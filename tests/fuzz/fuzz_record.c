@@ -116,7 +116,7 @@ static bool life(struct fd *disk, struct found *found)
         }
         if (unusable || !zc_log_op(log, now, &op))
             break;
-        struct zc_disk_completion done = {.id = op.id, .result = fd_do(disk, &op)};
+        struct zc_disk_completion done = {.id = op.id, .result = fd_do(disk, &op, false)};
         zc_log_input(log, now, &done);
     }
     if (!unusable) {

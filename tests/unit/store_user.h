@@ -30,6 +30,10 @@ struct user_msg {
     uint64_t put_ticket, remove_ticket, place, place_known;
 };
 
+struct user_mark {
+    uint64_t ticket, seq, place;
+};
+
 struct user {
     struct fd disk;
     struct zc_log *log;
@@ -50,7 +54,9 @@ struct user {
     uint64_t missing;
     bool in_order;
     uint64_t last_seq;
-    bool batched; /* the user gives several appends before it looks at the disk */
+    struct user_mark *marks; /* STATE records of this life, in order of their tickets */
+    uint32_t marks_len, marks_synced;
+    bool steps; /* the disk tells what is written and still syncs */
 };
 
 /* Body of message seq: mostly small, bytes that depend on seq alone, zeros among them. */
@@ -150,10 +156,29 @@ static inline void user_durable(struct user *u, uint64_t seq)
         CHECK(user_body_is(u, seq, f->stable + (uint32_t)m->place + 24, user_len(u, seq)));
 }
 
+static inline void user_marks_durable(struct user *u, uint64_t ticket)
+{
+    for (; u->marks_synced < u->marks_len; u->marks_synced++) {
+        struct user_mark *k = &u->marks[u->marks_synced];
+        struct fd_file *f = fd_find(&u->disk, (uint32_t)(k->place >> 32));
+        uint64_t seq = 0;
+        if (k->ticket > ticket)
+            return;
+        CHECK(k->place != 0);
+        if (u->no_durable_check || f == NULL)
+            continue; /* its segment may be consumed already */
+        for (int i = 7; i >= 0; i--)
+            seq = seq << 8 | f->stable[(uint32_t)k->place + 16 + (uint32_t)i];
+        CHECK_INT(f->stable[(uint32_t)k->place + 12], ZC_RECORD_STATE);
+        CHECK_INT(seq, k->seq);
+    }
+}
+
 static inline void user_synced(struct user *u, uint64_t ticket)
 {
     CHECK(ticket > u->synced);
     u->synced = ticket;
+    user_marks_durable(u, ticket);
     for (uint64_t seq = u->seq_base; seq < u->seq_next; seq++) {
         struct user_msg *m = &u->msgs[seq];
         if (m->state == U_PENDING && m->put_ticket <= ticket) {
@@ -176,6 +201,8 @@ static inline void user_synced(struct user *u, uint64_t ticket)
 static inline void user_failed(struct user *u, uint64_t ticket)
 {
     u->failed_events++;
+    while (u->marks_len > u->marks_synced && u->marks[u->marks_len - 1].ticket > ticket)
+        u->marks_len--;
     for (uint64_t seq = u->seq_base; seq < u->seq_next; seq++) {
         struct user_msg *m = &u->msgs[seq];
         if (m->state == U_PENDING && m->put_ticket > ticket)
@@ -257,8 +284,11 @@ static inline void user_events(struct user *u)
 static inline bool user_ops(struct user *u)
 {
     struct zc_disk_op op;
-    while (u->disk.queued < FD_QUEUE && zc_log_op(u->log, u->now, &op))
+    while (u->disk.queued < FD_QUEUE && zc_log_op(u->log, u->now, &op)) {
+        u->disk.begun[u->disk.queued] = false;
+        u->disk.sums[u->disk.queued] = op.kind == ZC_DISK_WRITE ? zc_crc32c(0, op.data, op.len) : 0;
         u->disk.queue[u->disk.queued++] = op;
+    }
     return u->disk.queued > 0;
 }
 
@@ -266,9 +296,27 @@ static inline bool user_ops(struct user *u)
 static inline void user_complete(struct user *u, int i)
 {
     struct zc_disk_op op = u->disk.queue[i];
+    bool begun = u->disk.begun[i];
+    /* The log leaves the bytes alone until it is told. */
+    if (op.kind == ZC_DISK_WRITE)
+        CHECK_INT(zc_crc32c(0, op.data, op.len), u->disk.sums[i]);
     u->disk.queue[i] = u->disk.queue[--u->disk.queued];
-    struct zc_disk_completion done = {.id = op.id, .result = fd_do(&u->disk, &op)};
+    u->disk.begun[i] = u->disk.begun[u->disk.queued];
+    u->disk.sums[i] = u->disk.sums[u->disk.queued];
+    struct zc_disk_completion done = {.id = op.id, .result = fd_do(&u->disk, &op, begun)};
     zc_log_input(u->log, u->now, &done);
+}
+
+/* The bytes of queued request i are written, its sync goes on; true when that could be. */
+static inline bool user_begin(struct user *u, int i)
+{
+    const struct zc_disk_op *op = &u->disk.queue[i];
+    if (u->disk.begun[i] || !fd_begin(&u->disk, op))
+        return false;
+    u->disk.begun[i] = true;
+    struct zc_disk_completion done = {.id = op->id, .result = (int64_t)op->len, .written = true};
+    zc_log_input(u->log, u->now, &done);
+    return true;
 }
 
 /* One thing happens. False: nothing is left to happen at this time. */
@@ -279,7 +327,9 @@ static inline bool user_step(struct user *u)
         user_events(u);
         return user_ops(u);
     }
-    user_complete(u, (int)(fd_rand(&u->disk) % (uint64_t)u->disk.queued));
+    int i = (int)(fd_rand(&u->disk) % (uint64_t)u->disk.queued);
+    if (!u->steps || fd_rand(&u->disk) % 4 == 0 || !user_begin(u, i))
+        user_complete(u, i);
     user_events(u);
     return true;
 }
@@ -323,6 +373,7 @@ static inline void user_open_quiet(struct user *u)
     for (uint64_t seq = 0; seq < u->seq_next; seq++)
         u->msgs[seq].known = false;
     u->seq_base = 1;
+    u->marks_len = u->marks_synced = 0;
     u->ready = u->closed = u->unusable = false;
     u->disk.spare_reads = true;
     u->synced = u->written = 0;
@@ -348,6 +399,7 @@ static inline void user_init(struct user *u, uint64_t seed)
         .sync = ZC_LOG_SYNC_ALWAYS, .segment_bytes = 65536, .seq_next = 1, .seq_base = 1};
     u->disk.seed = seed;
     u->msgs = calloc(USER_SEQS, sizeof(*u->msgs));
+    u->marks = calloc(USER_SEQS, sizeof(*u->marks));
     zc_rng_init(&u->rng, key);
     u->now.mono.ns = 1000;
 }
@@ -357,7 +409,7 @@ static inline void user_kill(struct user *u)
 {
     zc_log_free(u->log);
     u->log = NULL;
-    u->disk.queued = 0;
+    fd_kill(&u->disk);
 }
 
 static inline void user_done(struct user *u)
@@ -365,6 +417,7 @@ static inline void user_done(struct user *u)
     user_kill(u);
     fd_done(&u->disk);
     free(u->msgs);
+    free(u->marks);
 }
 
 /* Appends the next message; its seq, or a negative zc_err. */
@@ -407,7 +460,17 @@ static inline int64_t user_remove(struct user *u, uint64_t seq)
 static inline int64_t user_mark(struct user *u, uint64_t seq)
 {
     uint8_t body[12] = {1};
-    return zc_log_append(u->log, ZC_RECORD_STATE, seq, zc_slice(body, 12), false, NULL);
+    struct user_mark *k = &u->marks[u->marks_len];
+    if (u->marks_len == USER_SEQS)
+        abort();
+    *k = (struct user_mark){.seq = seq};
+    int64_t ticket =
+        zc_log_append(u->log, ZC_RECORD_STATE, seq, zc_slice(body, 12), false, &k->place);
+    if (ticket > 0) {
+        k->ticket = (uint64_t)ticket;
+        u->marks_len++;
+    }
+    return ticket;
 }
 
 static inline void user_close(struct user *u)

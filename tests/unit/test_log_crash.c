@@ -284,6 +284,7 @@ TEST(crash_at_each_request)
     /* The same short life again and again; power fails at request k, the disk keeps any of it. */
     for (uint64_t k = 1; k < 400; k++) {
         user_init(&u, 10 + k % 7);
+        u.steps = k % 2 == 0;
         user_open_quiet(&u);
         uint64_t puts = 0;
         while (u.disk.ops < k && puts < 3000) {
@@ -291,6 +292,8 @@ TEST(crash_at_each_request)
                 CHECK(user_put(&u) > 0);
             else if (u.ready && u.msgs[u.seq_base].state == U_LIVE)
                 CHECK_INT(user_remove(&u, u.seq_base), 0);
+            if (u.ready && u.steps)
+                CHECK(user_mark(&u, u.seq_base) > 0);
             user_step(&u);
             if (puts % 3 == 0)
                 user_step(&u);
@@ -317,6 +320,7 @@ TEST(crash_fault_at_each_request)
     for (uint64_t k = 1; k < 300; k++) {
         for (int err = 0; err < 2; err++) {
             user_init(&u, 40 + k % 5);
+            u.steps = k % 2 == 0;
             u.disk.fail_at = k;
             u.disk.fail_err = err == 0 ? ZC_EIO : ZC_ENOSPC;
             user_open_quiet(&u);
@@ -325,6 +329,8 @@ TEST(crash_fault_at_each_request)
                     (void)!user_put(&u);
                 else if (u.ready && u.msgs[u.seq_base].state == U_LIVE)
                     (void)!user_remove(&u, u.seq_base);
+                if (u.ready && u.steps)
+                    (void)!user_mark(&u, u.seq_base);
                 user_step(&u);
             }
             if (!u.unusable) {
@@ -348,6 +354,7 @@ TEST(crash_fault_at_each_request)
 static void property(uint64_t seed, bool faults)
 {
     user_init(&u, seed);
+    u.steps = seed % 3 > 0;
     uint64_t rand = seed * 7919;
     for (int life = 0; life < 12 && test_faults == 0; life++) {
         rand = rand * UINT64_C(6364136223846793005) + 1442695040888963407u;
@@ -418,6 +425,7 @@ TEST(crash_kill_keeps_weaker_modes)
     for (uint64_t seed = 1; seed < 40; seed++) {
         user_init(&u, seed);
         u.no_durable_check = true;
+        u.steps = seed % 2 == 0;
         for (int life = 0; life < 6; life++) {
             u.sync = (enum zc_log_sync)(seed % 3);
             user_open_quiet(&u);
