@@ -148,8 +148,6 @@ size_t zc_derp_output(struct zc_derp *d, struct zc_now now, uint8_t *ret_data, s
     /* Control frames go first, but not into the middle of a packet. */
     size_t rest = zc_derp_queue_rest(&d->queue);
     size_t n = zc_derp_queue_take(&d->queue, ret_data, rest < cap ? rest : cap);
-    if (n < rest)
-        return n;
     n += derp_take_control(d, ret_data + n, cap - n);
     if (d->control_len > 0 || (d->state != ZC_DERP_LOGIN && d->state != ZC_DERP_UP))
         return n;

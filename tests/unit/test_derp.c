@@ -295,6 +295,26 @@ TEST(derp_skips_what_it_must)
     relay_end();
 }
 
+TEST(derp_peer_gone_reasons)
+{
+    static const bool was_here[] = {true, false, false};
+    struct zc_derp_event ev;
+    uint8_t payload[34] = {0xab};
+    relay_up();
+    for (uint8_t reason = 0; reason < 3; reason++) {
+        payload[32] = reason;
+        relay_frame(0x08, payload, 33u + (reason == 2)); /* more bytes are ignored */
+        zc_derp_input(derp, derp_now, relay_bytes, relay_len);
+        relay_len = 0;
+        CHECK(relay_event(&ev) && ev.kind == ZC_DERP_EVENT_PEER_GONE);
+        CHECK(ev.key.b[0] == 0xab && ev.was_here == was_here[reason]);
+    }
+    relay_frame(0x08, payload, 32); /* an old relay names none */
+    zc_derp_input(derp, derp_now, relay_bytes, relay_len);
+    CHECK(relay_event(&ev) && ev.was_here);
+    relay_end();
+}
+
 /* A flood of pings costs a bounded answer. */
 TEST(derp_ping_flood)
 {
