@@ -65,6 +65,17 @@ static void check_code(struct world *w, struct conn *c, const struct want *want,
                (const char *)code.data);
 }
 
+/* A req that was accepted stays open, so an err belongs rather to a later one of the same id. Which
+ * of them it was is not known: true, and none of them is judged. */
+static bool is_one_of_several(struct conn *c, struct want **want)
+{
+    struct want *first = *want;
+    for (size_t i = 0; i < c->wants.len; i++)
+        if (c->wants.list[i].op == OP_REQ && strcmp(c->wants.list[i].id, first->id) == 0)
+            *want = &c->wants.list[i];
+    return *want != first;
+}
+
 void answer_err(struct world *w, struct conn *c, const struct zc_msg *m)
 {
     struct want *want = wants_by_id(w, &c->wants, m->id, zc_slice(NULL, 0));
@@ -83,6 +94,10 @@ void answer_err(struct world *w, struct conn *c, const struct zc_msg *m)
         return;
     }
     check_code(w, c, want, m->code);
+    if (want->op == OP_REQ && is_one_of_several(c, &want)) {
+        wants_remove(&c->wants, want);
+        return;
+    }
     if (want->op == OP_PUT || want->op == OP_REQ)
         queue_put_err(w, c, want, m->code);
     if (want->op == OP_ACK || want->op == OP_NACK || want->op == OP_TOUCH) {

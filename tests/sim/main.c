@@ -128,16 +128,19 @@ static int run_one(const struct options *o)
     return r.failed;
 }
 
-static int usage(const char *what)
+static void usage(FILE *out)
 {
-    fprintf(stderr,
-            "sim: %s\nusage: sim [--seeds FIRST-LAST | --seed N] [--steps N] [--verbose] "
-            "[--break NAME] [--no-self-test]\nlies for --break:",
-            what);
+    fputs("usage: sim [--seeds FIRST-LAST | --seed N] [--steps N] [--verbose] [--break NAME] "
+          "[--no-self-test]\n"
+          "  --seeds      these seeds, each a test (1-200), then the self-test\n"
+          "  --seed       one seed, and what it counted\n"
+          "  --steps      length of a seed\n"
+          "  --verbose    print every event\n"
+          "  --break      a world that lies; the names are:",
+          out);
     for (size_t i = 0; i < liar_count(); i++)
-        fprintf(stderr, " %s", liar_name(i));
-    fputc('\n', stderr);
-    return 2;
+        fprintf(out, "%s%s", i % 7 == 0 ? "\n                " : " ", liar_name(i));
+    fputc('\n', out);
 }
 
 static bool take_seeds(struct options *o, const char *text)
@@ -186,11 +189,18 @@ static const char *parse(struct options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        usage(stdout);
+        return 0;
+    }
     struct options o = {.first = 1, .last = 200, .self_test = true};
     const char *wrong = parse(&o, argc, argv);
     unsigned long long passed = 0, failed = 0;
-    if (wrong != NULL)
-        return usage(wrong);
+    if (wrong != NULL) {
+        fprintf(stderr, "sim: %s\n", wrong);
+        usage(stderr);
+        return 2;
+    }
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (o.one)
         return run_one(&o);
