@@ -8,7 +8,6 @@
  *   NotePreferred, packets -->
  *                            <-- ServerInfo: nonce (24), box of JSON
  */
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,7 +102,7 @@ static bool login_read_info(struct zc_derp *d, struct zc_now now, struct zc_slic
 {
     int64_t version = 0, rate = 0, burst = 0;
     const char *why;
-    cJSON *tree;
+    struct cJSON *tree;
     if (zc_jtree_parse(json, 256, &tree, &why) != 0)
         return false;
     bool good = zc_jtree_int(tree, "version", 0, INT32_MAX, &version) &&
