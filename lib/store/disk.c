@@ -23,7 +23,7 @@ uint32_t zc_disk_number(const char *name)
     size_t n = 0;
     for (; name[n] >= '0' && name[n] <= '9'; n++) {
         v = v * 10 + (uint64_t)(name[n] - '0');
-        if (v > UINT32_MAX)
+        if (v > ZC_DISK_SEGMENT_MAX)
             return 0;
     }
     /* One name for each number: leading zeros only up to the usual width. */

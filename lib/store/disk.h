@@ -51,6 +51,8 @@ struct zc_disk_completion {
 };
 
 #define ZC_DISK_NAME_MAX 32
+/* Higher numbers are not ours: one after them could wrap. */
+#define ZC_DISK_SEGMENT_MAX UINT64_C(4000000000)
 /* "00000001.zlog" */
 void zc_disk_name(uint32_t segment, char ret_name[ZC_DISK_NAME_MAX]);
 /* The number in such a name, or 0. */
