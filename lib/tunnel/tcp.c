@@ -217,8 +217,13 @@ void zc_tcp_nudge(struct zc_tcp *t, struct zc_mono now)
     if (t->reason != ZC_TCP_OPEN)
         return;
     zc_tcp_out_nudge(&t->out, now);
-    /* A peer that has forgotten the connection is to say so. */
-    if (opened(t) && !zc_tcp_out_waiting(&t->out))
+    zc_tcp_probe(t, now);
+}
+
+void zc_tcp_probe(struct zc_tcp *t, struct zc_mono since)
+{
+    if (t->reason == ZC_TCP_OPEN && opened(t) && !zc_tcp_out_waiting(&t->out) &&
+        t->heard_at.ns <= since.ns)
         t->keepalive = true;
 }
 
@@ -230,8 +235,9 @@ static struct zc_mono keepalive_at(const struct zc_tcp *t)
     if (t->config->keepalive_ms == 0 || !opened(t) || t->state == ZC_TCP_TIME_WAIT ||
         zc_tcp_out_waiting(&t->out))
         return ZC_NEVER;
-    struct zc_mono first = zc_mono_add_ms(t->heard_at, t->config->keepalive_ms);
-    return zc_mono_add_ms(first, (int64_t)t->keepalives * KEEPALIVE_INTERVAL_MS);
+    if (t->keepalives > 0)
+        return zc_mono_add_ms(t->probed_at, KEEPALIVE_INTERVAL_MS);
+    return zc_mono_add_ms(t->heard_at, t->config->keepalive_ms);
 }
 
 /* When the peer has owed an answer for too long. */
@@ -261,6 +267,7 @@ static void tick_keepalive(struct zc_tcp *t, struct zc_mono now)
     }
     t->keepalives++;
     t->keepalive = true;
+    t->probed_at = now;
 }
 
 static void tick_idle(struct zc_tcp *t)

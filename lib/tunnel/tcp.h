@@ -84,12 +84,13 @@ struct zc_tcp {
     uint32_t stamp_offset;
     struct zc_tcp_in in;
     struct zc_tcp_out out;
-    struct zc_rate replies;  /* answers to segments that are out of place and carry nothing */
-    struct zc_mono heard_at; /* last acceptable segment */
-    struct zc_mono end_at;   /* of TIME_WAIT or of a released FIN_WAIT_2 */
-    struct zc_mono idle_at;  /* empty queues give their memory back */
-    uint8_t keepalives;      /* probes without an answer */
-    bool keepalive;          /* a probe goes now */
+    struct zc_rate replies;   /* answers to segments that are out of place and carry nothing */
+    struct zc_mono heard_at;  /* last acceptable segment */
+    struct zc_mono end_at;    /* of TIME_WAIT or of a released FIN_WAIT_2 */
+    struct zc_mono idle_at;   /* empty queues give their memory back */
+    uint8_t keepalives;       /* probes without an answer */
+    struct zc_mono probed_at; /* the last of them */
+    bool keepalive;           /* a probe goes now */
 };
 
 /* Starts to connect; the SYN is the first output. config and budget are borrowed. */
@@ -119,6 +120,8 @@ bool zc_tcp_abort(struct zc_tcp *t, enum zc_tcp_reason reason, struct zc_tcp_seg
 /* Nobody reads or writes any more. True: as in zc_tcp_input. */
 bool zc_tcp_release(struct zc_tcp *t, struct zc_mono now, struct zc_tcp_segment *ret_reset);
 void zc_tcp_nudge(struct zc_tcp *t, struct zc_mono now);
+/* If it is idle and the peer was not heard after `since`: asks for a sign of life. */
+void zc_tcp_probe(struct zc_tcp *t, struct zc_mono since);
 
 /* A write can still be taken, now or later. */
 bool zc_tcp_writable(const struct zc_tcp *t);
