@@ -76,10 +76,12 @@ obj = $(patsubst %.c,$(B)/%.o,$(1))
 CORE := $(B)/libcore.a
 HOST := $(B)/libhost.a
 CLIENT := $(B)/libzmqcat.a
-PROGRAMS := $(B)/zmqcat-hub $(B)/zmqcat
+PROGRAMS := $(B)/zmqcat-hub $(B)/zmqcat-spoke $(B)/zmqcat
+DAEMON_SRC := daemons/options.c daemons/sockets.c daemons/identity.c daemons/region.c
 UNITS := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 LIBFUZZERS := $(patsubst tests/fuzz/%.c,$(B)/libfuzzer/%,$(FUZZ_SRC))
+RELAY := $(B)/relay
 SIM := $(if $(SIM_SRC),$(B)/sim/sim)
 BENCHES := $(patsubst bench/%.c,$(B)/bench/%,$(BENCH_SRC))
 ifeq ($(UNAME),Darwin)
@@ -137,10 +139,16 @@ $(SHARED): $(patsubst %.c,$(B)/pic/%.o,$(CLIENT_SRC) $(CLIENT_BASE_SRC))
 
 LINK = @mkdir -p $(@D); $(SAY) '  link  $@'
 LINK += $(if $(V),&& set -x,); $(CC) $(ALL_CFLAGS) $(PIE) $(ALL_LDFLAGS) $(PROGRAM_LDFLAGS) -o $@ $^
-$(B)/zmqcat-hub: $(call obj,$(wildcard daemons/hub*.c)) $(HOST) $(CORE)
+$(B)/zmqcat-hub: $(call obj,$(wildcard daemons/hub*.c) $(DAEMON_SRC)) $(HOST) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
-$(B)/zmqcat: $(call obj,$(CLI_SRC)) $(CLIENT)
-	$(LINK) $(LIBS_SODIUM)
+$(B)/zmqcat-spoke: $(call obj,$(wildcard daemons/spoke*.c) $(DAEMON_SRC)) $(HOST) $(CORE)
+	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
+# Of the host's library the command needs the key files only.
+$(B)/zmqcat: $(call obj,$(CLI_SRC)) $(CLIENT) $(HOST) $(CORE)
+	$(LINK) $(LIBS_CORE)
+# A DERP relay for the tests and the quick start.
+$(RELAY): $(call obj,$(wildcard tests/relay/*.c)) $(CORE)
+	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/unit/%: $(B)/tests/unit/%.o $(HOST) $(CLIENT) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/tests/unit/test_launchd.o: CFLAGS_DEPS += -Itests/services/shim
@@ -178,7 +186,7 @@ ASAN_MAKE = +@$(MAKE) --no-print-directory B=$(B_ASAN) HARDEN= CFLAGS="-O1 -g" \
 	EXTRA_CFLAGS="$(SAN_FLAGS)" PROGRAM_LDFLAGS="$(PROGRAM_LDFLAGS) -static-libubsan"
 RUN = $(PYTHON) tests/run --build $(B) --asan $(B_ASAN)
 .PHONY: programs-check programs-fuzz check check-all sanitize fuzz fuzz-run lint quickstart
-programs-check: all $(UNITS) $(SIM)
+programs-check: all $(UNITS) $(SIM) $(RELAY)
 programs-fuzz: $(FUZZERS)
 check: programs-check ## build and run the tests that need only this machine
 	$(ASAN_MAKE) programs-fuzz

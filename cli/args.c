@@ -41,7 +41,9 @@ static const struct {
     {ZC_ARGS_NO_REPLAY, "no-replay", 0, NULL, "skip the last values; only what comes from now on"},
     {ZC_ARGS_TIMEOUT, "timeout", 0, "DUR", "time for one attempt; default 1s"},
     {ZC_ARGS_RETRIES, "retries", 0, "N", "attempts; default 3"},
-    {ZC_ARGS_VERBOSE, "verbose", 'v', NULL, "print the round trip too"},
+    {ZC_ARGS_VERBOSE, "verbose", 'v', NULL, "print the round trip and the path too"},
+    {ZC_ARGS_HUB, "hub", 0, NULL, "for a hub: with a pre-shared key"},
+    {ZC_ARGS_CLIENT, "client", 0, NULL, "for a spoke; the default"},
     {ZC_ARGS_HELP, "help", 'h', NULL, "this help"},
 };
 
@@ -154,6 +156,12 @@ static int apply(struct zc_args *args, size_t i, const char *value)
         return 0;
     case ZC_ARGS_VERBOSE:
         args->verbose = true;
+        return 0;
+    case ZC_ARGS_HUB:
+        args->hub = true;
+        return 0;
+    case ZC_ARGS_CLIENT:
+        args->client = true;
         return 0;
     case ZC_ARGS_HELP:
         args->help = true;

@@ -33,6 +33,8 @@ enum zc_args_option {
     ZC_ARGS_RETRIES = 1 << 17,
     ZC_ARGS_VERBOSE = 1 << 18,
     ZC_ARGS_HELP = 1 << 19,
+    ZC_ARGS_HUB = 1 << 20,
+    ZC_ARGS_CLIENT = 1 << 21,
 };
 
 /* What the command line said. Strings point into argv. */
@@ -46,7 +48,7 @@ struct zc_args {
     int64_t timeout_ms, lease_ms;
     uint64_t count; /* 0: not given */
     uint64_t retries;
-    bool raw, json, ack, need_sub, no_replay, verbose, help;
+    bool raw, json, ack, need_sub, no_replay, verbose, help, hub, client;
     char **rest; /* positional arguments; freed by zc_args_done */
     int rest_count;
 };

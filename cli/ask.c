@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/text.h"
 
 #define RETRIES_DEFAULT 3
@@ -68,6 +69,68 @@ int zc_ask_req(const struct zc_args *args)
     return status;
 }
 
+/* The object or array under this name, in j; false: there is none. */
+static bool descend(struct zc_json *j, const char *name)
+{
+    struct zc_slice key;
+    struct zc_json_value v;
+    bool first = true, bad = false;
+    if (!zc_json_eat(j, '{'))
+        return false;
+    while (zc_json_member(j, &first, 1, &key, &bad, &v)) {
+        if (!zc_slice_is(key, name))
+            continue;
+        bool nested = v.type == ZC_JSON_OBJECT || v.type == ZC_JSON_ARRAY;
+        if (nested) /* it lies in our copy */
+            zc_json_init(j, (uint8_t *)(uintptr_t)v.text.data, v.text.len);
+        return nested;
+    }
+    return false;
+}
+
+/* A spoke has one peer, the hub: the way to it is the path. A hub itself is right here. */
+static void add_path(struct zc_out *out, uint8_t *json, size_t len)
+{
+    struct zc_slice key;
+    struct zc_json_value v;
+    struct zc_json j;
+    bool first = true, bad = false, spoke = false;
+    char text[64], path[32] = "local";
+    zc_json_init(&j, json, len);
+    if (descend(&j, "tunnel") && zc_json_eat(&j, '{')) {
+        while (zc_json_member(&j, &first, 2, &key, &bad, &v)) {
+            spoke = spoke || zc_slice_is(key, "connections");
+            if (!spoke || !zc_slice_is(key, "peers") || v.type != ZC_JSON_ARRAY)
+                continue;
+            snprintf(path, sizeof path, "none");
+            zc_json_init(&j, (uint8_t *)(uintptr_t)v.text.data, v.text.len);
+            if (!zc_json_eat(&j, '[') || !zc_json_eat(&j, '{'))
+                break;
+            for (first = true; zc_json_member(&j, &first, 3, &key, &bad, &v);)
+                if (zc_slice_is(key, "path") && v.type == ZC_JSON_STRING)
+                    snprintf(path, sizeof path, "%.*s", (int)v.text.len, (char *)v.text.data);
+            break;
+        }
+    }
+    snprintf(text, sizeof text, "path %s\n", path);
+    zc_out_str(out, text);
+}
+
+/* Asks the control socket for the path; where it cannot be had there is no line. */
+static void ask_path(const struct zc_args *args, struct zc_out *out)
+{
+    struct zmqcat *control = NULL;
+    struct zc_buf copy = {0};
+    const char *json;
+    size_t len;
+    if (zmqcat_open_control(NULL, args->listen, &control) == ZMQCAT_OK &&
+        zmqcat_query(control, "status", NULL, 0, NULL, &json, &len) == ZMQCAT_OK &&
+        zc_buf_append(&copy, json, len) == 0)
+        add_path(out, copy.data, copy.len);
+    zc_buf_done(&copy);
+    zmqcat_free(control);
+}
+
 int zc_ask_ping(const struct zc_args *args)
 {
     struct zmqcat *bus = NULL;
@@ -86,8 +149,10 @@ int zc_ask_ping(const struct zc_args *args)
         snprintf(line, sizeof line, "round trip %" PRId64 ".%03" PRId64 " ms\n", took / 1000,
                  took % 1000);
         zc_out_str(&out, "pong\n");
-        if (args->verbose)
+        if (args->verbose) {
             zc_out_str(&out, line);
+            ask_path(args, &out);
+        }
         status = zc_out_flush(&out);
     }
     zc_out_done(&out);

@@ -26,6 +26,7 @@ static const struct verb {
     int most;            /* positional arguments; -1: any number */
     uint32_t options;
     int (*run)(const struct zc_args *args);
+    int (*become)(int argc, char **argv); /* instead: another program with these arguments */
 } verbs[] = {
     {"put", "NAME [TEXT...]",
      "Puts a message into the mailbox NAME: the arguments joined by one space, else --file, else "
@@ -59,9 +60,23 @@ static const struct verb {
      zc_inspect_status},
     {"trace", "on|off", "Switches the hub's trace, one line of its log for each frame.",
      "`on` or `off`", 1, ADMIN, zc_inspect_trace},
-    {"serve", "--local [OPTION...]",
-     "Runs a hub: starts zmqcat-hub with these options. `zmqcat-hub --help` lists them all.", NULL,
-     -1, 0, NULL},
+    {"token", "", "Prints the token with which spokes join this hub. It is a secret.", NULL, 0,
+     ADMIN, zc_token_show},
+    {"rotate", "",
+     "Replaces the secret in the hub's token and prints the new token. All spokes need it to come "
+     "back.",
+     NULL, 0, ADMIN, zc_token_rotate},
+    {"keygen", "FILE", "Makes a key file for a hub or a spoke and prints its node key.", "file", 1,
+     ZC_ARGS_HUB | ZC_ARGS_CLIENT | ZC_ARGS_HELP, zc_key_gen},
+    {"nodekey", "FILE", "Prints the node key of a key file: what a hub may allow.", "file", 1,
+     ZC_ARGS_HELP, zc_key_node},
+    {"serve", "[OPTION...]",
+     "Runs a hub: starts zmqcat-hub with these options, and prints its token. `zmqcat-hub --help` "
+     "lists them all.",
+     NULL, -1, 0, NULL, zc_serve_hub},
+    {"join", "[TOKEN] [OPTION...]",
+     "Joins a hub: starts zmqcat-spoke with these options. `zmqcat-spoke --help` lists them all.",
+     NULL, -1, 0, NULL, zc_serve_spoke},
 };
 
 /* Prints text in lines of at most LINE_WIDTH columns. */
@@ -80,7 +95,7 @@ static void paragraph(const char *text)
 static int help(void)
 {
     puts("usage: zmqcat COMMAND [OPTION...] [ARGUMENT...]\n\n"
-         "Mailboxes, topics and requests for the processes of one host.\n");
+         "Mailboxes, topics and requests for the processes of one host or of many.\n");
     for (size_t i = 0; i < ZC_ARRAY_LEN(verbs); i++) {
         char left[64];
         snprintf(left, sizeof left, "%s %s", verbs[i].name, verbs[i].arguments);
@@ -120,8 +135,8 @@ static bool asks_help(char **argv)
 
 static int run(const struct verb *v, int argc, char **argv)
 {
-    if (v->run == NULL)
-        return asks_help(argv) ? verb_help(v) : zc_serve_exec(argv);
+    if (v->become != NULL)
+        return asks_help(argv) ? verb_help(v) : v->become(argc, argv);
     struct zc_args args;
     int status = zc_args_parse(argc, argv, v->options, &args);
     if (status == 0 && args.help)

@@ -16,7 +16,13 @@ int zc_inspect_stat(const struct zc_args *args);
 int zc_inspect_ls(const struct zc_args *args);
 int zc_inspect_status(const struct zc_args *args);
 int zc_inspect_trace(const struct zc_args *args);
-/* Becomes zmqcat-hub with these arguments (argv[0] is the verb); returns only on failure. */
-int zc_serve_exec(char **argv);
+int zc_key_gen(const struct zc_args *args);
+int zc_key_node(const struct zc_args *args);
+int zc_token_show(const struct zc_args *args);
+int zc_token_rotate(const struct zc_args *args);
+/* Become zmqcat-hub and zmqcat-spoke with these arguments (argv[0] is the verb); they return only
+ * on failure. */
+int zc_serve_hub(int argc, char **argv);
+int zc_serve_spoke(int argc, char **argv);
 
 #endif

@@ -1,32 +1,24 @@
-/*
- * Options of zmqcat-hub. An unknown option or a missing value is a usage error (2); a value that
- * cannot be used is a configuration error (78), which a service manager does not retry.
- */
+/* Options of zmqcat-hub; the ones that it shares with the other daemons are in options.c. */
 #include "hub_options.h"
 
-#include <errno.h>
-#include <getopt.h>
-#include <grp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "zmqc/msg.h"
 
-#define EXIT_USAGE 2
-#define EXIT_CONFIG 78
 #define KIB UINT64_C(1024)
 #define MIB (UINT64_C(1024) * 1024)
 
 static const char HELP[] =
-    "usage: zmqcat-hub --local [options]\n"
+    "usage: zmqcat-hub [options]\n"
     "\n"
-    "Serves the bus: named mailboxes, topics and requests for the programs of this host.\n"
+    "Serves the bus: named mailboxes, topics and requests for the programs of this host and, "
+    "through\n"
+    "the tunnel, of every host that joins with the token.\n"
     "\n"
-    "  --local                serve this host only (needed: there is no other way yet)\n"
+    "  --local                no tunnel: serve this host only\n"
     "  --listen ADDR          bus socket, repeatable: unix:///path, /path, ./path, "
     "tcp://host:port,\n"
     "                         host:port, [::1]:port (default: sockets handed over by the service\n"
@@ -36,6 +28,20 @@ static const char HELP[] =
     "                         else the first unix --listen path plus .ctl)\n"
     "  --socket-mode MODE     octal mode of bus sockets made here (0600; 0660 with a group)\n"
     "  --socket-group GROUP   group of bus sockets made here\n"
+    "\n"
+    "  --key-file FILE        this hub's identity, made when missing, so that its token stays the\n"
+    "                         same ($STATE_DIRECTORY/hub.key, else a fresh one at each start)\n"
+    "  --token-out FILE       where the token is written, for its owner only "
+    "($STATE_DIRECTORY/token)\n"
+    "  --print-token          print the token alone on standard output (when that is a terminal)\n"
+    "  --allow nodekey:HEX    let only these spokes in; repeatable\n"
+    "  --allow-file FILE      the same, one a line, # begins a comment; read again on SIGHUP\n"
+    "  --no-psk               a token without secret, for old peers; needs --allow or --open\n"
+    "  --open                 with --no-psk: whoever knows the token may come in\n"
+    "  --forward PORT         let spokes reach 127.0.0.1:PORT, repeatable\n"
+    "  --derp-map URL|FILE    the relays that there are (https://tailcat.dev/derpmap.json)\n"
+    "  --region ID|HOST[:PORT]  the relay to use (the map's first)\n"
+    "  --clients-max N        spokes remembered (4096)\n"
     "\n"
     "  --mailbox DIR          keep mailboxes on disk in this directory (default: in memory)\n"
     "  --fsync WHEN           always (ok means on disk), batch (within 50 ms), never (always)\n"
@@ -61,285 +67,167 @@ static const char HELP[] =
     "Sizes are bytes or end in k, m or g; durations look like 300ms, 5s, 1m30s.\n"
     "Exit codes: 0 stopped, 1 failed, 2 usage, 78 a value that cannot be used.\n";
 
-enum option_id {
-    OPT_LISTEN = 256,
-    OPT_CONTROL,
-    OPT_LOCAL,
-    OPT_MAILBOX,
-    OPT_FSYNC,
-    OPT_HEARTBEAT,
-    OPT_NAME,
-    OPT_QUIET,
-    OPT_TRACE,
-    OPT_LOG_LEVEL,
-    OPT_SOCKET_MODE,
-    OPT_SOCKET_GROUP,
-    OPT_HELP,
-    OPT_VERSION,
-    OPT_LIMIT, /* OPT_LIMIT + i: limits[i] */
-};
-
-/* Options that are one number of the hub's configuration. */
-static const struct {
-    const char *name;
-    size_t offset;
-    bool bytes;
-    uint64_t min, max;
-} limits[] = {
-    {"mailbox-cap", offsetof(struct zc_hub_config, mailbox_cap), false, 1, 100000000},
-    {"max-payload", offsetof(struct zc_hub_config, payload_max), true, 1, 1400 * KIB},
-    {"sub-buffer", offsetof(struct zc_hub_config, sub_buffer), false, 1, 1000000},
-    {"topics-max", offsetof(struct zc_hub_config, topics_max), false, 0, 100000000},
-    {"headers-max", offsetof(struct zc_hub_config, headers_max), false, 0, ZC_MSG_HEADERS_CAP},
-    {"headers-bytes", offsetof(struct zc_hub_config, headers_bytes), true, 0, 512 * KIB},
-    {"mailboxes-max", offsetof(struct zc_hub_config, mailboxes_max), false, 1, 100000000},
-    {"sessions-max", offsetof(struct zc_hub_config, sessions_max), false, 1, 1000000},
-    {"session-bytes", offsetof(struct zc_hub_config, session_bytes), true, 64 * KIB, 1024 * MIB},
-    {"segment", offsetof(struct zc_hub_config, log.segment_bytes), true, 64 * KIB, 1024 * MIB},
-};
-
-static const struct option base_options[] = {
-    {"listen", required_argument, NULL, OPT_LISTEN},
-    {"control", required_argument, NULL, OPT_CONTROL},
-    {"local", no_argument, NULL, OPT_LOCAL},
-    {"mailbox", required_argument, NULL, OPT_MAILBOX},
-    {"fsync", required_argument, NULL, OPT_FSYNC},
-    {"heartbeat", required_argument, NULL, OPT_HEARTBEAT},
-    {"name", required_argument, NULL, OPT_NAME},
-    {"quiet", no_argument, NULL, OPT_QUIET},
-    {"trace", no_argument, NULL, OPT_TRACE},
-    {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
-    {"socket-mode", required_argument, NULL, OPT_SOCKET_MODE},
-    {"socket-group", required_argument, NULL, OPT_SOCKET_GROUP},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-};
-
-/* What one parse carries around. */
-struct parse {
-    struct zc_logsink *log;
-    struct zc_hub_options *o;
-    bool has_mode;
-};
-
-/* "--option "value": why", exit code 78. */
-static int bad_value(struct parse *p, const char *option, const char *value, const char *why)
+static int take_mailbox(struct zc_options *o, void *own, const struct zc_options_spec *spec,
+                        const char *value)
 {
-    char escaped[300];
-    zc_text_escape(escaped, sizeof(escaped), zc_slice_str(value));
-    zc_logsink_line(p->log, ZC_LOGSINK_ERR, "--%s \"%s\": %s", option, escaped, why);
-    return EXIT_CONFIG;
-}
-
-static int take_listen(struct parse *p, const char *value)
-{
-    char why[ZC_ADDRESS_WHY_MAX];
-    struct zc_hub_options *o = p->o;
-    if (o->listen_count == ZC_HUB_OPTIONS_LISTEN_MAX)
-        return bad_value(p, "listen", value, "too many: at most 28");
-    if (zc_address_parse(value, &o->listen[o->listen_count], why) < 0)
-        return bad_value(p, "listen", value, why);
-    o->listen_count++;
-    return ZC_HUB_OPTIONS_RUN;
-}
-
-static int take_control(struct parse *p, const char *value)
-{
-    char why[ZC_ADDRESS_WHY_MAX];
-    if (zc_address_parse(value, &p->o->control, why) < 0)
-        return bad_value(p, "control", value, why);
-    p->o->has_control = true;
-    return ZC_HUB_OPTIONS_RUN;
-}
-
-static int take_mailbox(struct parse *p, const char *value)
-{
+    struct zc_hub_options *h = own;
     if (value[0] == '\0')
-        return bad_value(p, "mailbox", value, "the path is empty: name a directory");
-    p->o->mailbox = value;
-    return ZC_HUB_OPTIONS_RUN;
+        return zc_options_bad(o, spec->name, value, "the path is empty: name a directory");
+    h->mailbox = value;
+    return ZC_OPTIONS_RUN;
 }
 
-static int take_fsync(struct parse *p, const char *value)
+static int take_fsync(struct zc_options *o, void *own, const struct zc_options_spec *spec,
+                      const char *value)
 {
     static const char *const names[] = {"always", "batch", "never"};
     static const enum zc_log_sync modes[] = {ZC_LOG_SYNC_ALWAYS, ZC_LOG_SYNC_BATCH,
                                              ZC_LOG_SYNC_NEVER};
+    struct zc_hub_options *h = own;
     for (size_t i = 0; i < ZC_ARRAY_LEN(names); i++) {
         if (strcmp(value, names[i]) == 0) {
-            p->o->hub.log.sync = modes[i];
-            return ZC_HUB_OPTIONS_RUN;
+            h->hub.log.sync = modes[i];
+            return ZC_OPTIONS_RUN;
         }
     }
-    return bad_value(p, "fsync", value, "want always, batch or never");
+    return zc_options_bad(o, spec->name, value, "want always, batch or never");
 }
 
-static int take_heartbeat(struct parse *p, const char *value)
+static int take_heartbeat(struct zc_options *o, void *own, const struct zc_options_spec *spec,
+                          const char *value)
 {
-    if (zc_units_duration_ms(value, &p->o->hub.heartbeat_ms) < 0)
-        return bad_value(p, "heartbeat", value, "want a duration like 5s or 300ms, or 0 for none");
-    return ZC_HUB_OPTIONS_RUN;
+    struct zc_hub_options *h = own;
+    if (zc_units_duration_ms(value, &h->hub.heartbeat_ms) < 0)
+        return zc_options_bad(o, spec->name, value,
+                              "want a duration like 5s or 300ms, or 0 for none");
+    return ZC_OPTIONS_RUN;
 }
 
-static int take_name(struct parse *p, const char *value)
+static int take_flag(struct zc_options *o, void *own, const struct zc_options_spec *spec,
+                     const char *value)
 {
-    if (strlen(value) > 1024)
-        return bad_value(p, "name", value, "longer than 1024 bytes");
-    zc_text_escape(p->o->name, sizeof(p->o->name), zc_slice_str(value));
-    return ZC_HUB_OPTIONS_RUN;
+    (void)o;
+    (void)value;
+    *(bool *)((char *)own + spec->offset) = true;
+    return ZC_OPTIONS_RUN;
 }
 
-static int take_log_level(struct parse *p, const char *value)
+static int take_text(struct zc_options *o, void *own, const struct zc_options_spec *spec,
+                     const char *value)
 {
-    int level = zc_logsink_level(value);
-    if (level < 0)
-        return bad_value(p, "log-level", value, "want err, warning, notice, info or debug");
-    p->o->log_level = level;
-    return ZC_HUB_OPTIONS_RUN;
+    if (value[0] == '\0')
+        return zc_options_bad(o, spec->name, value, "the value is empty");
+    memcpy((char *)own + spec->offset, &value, sizeof(value));
+    return ZC_OPTIONS_RUN;
 }
 
-static int take_socket_mode(struct parse *p, const char *value)
+static int take_allow(struct zc_options *o, void *own, const struct zc_options_spec *spec,
+                      const char *value)
 {
-    size_t len = strlen(value);
-    if (len < 3 || len > 4 || strspn(value, "01234567") != len || strtoul(value, NULL, 8) > 0777)
-        return bad_value(p, "socket-mode", value, "want an octal mode like 0660");
-    p->o->socket.mode = (mode_t)strtoul(value, NULL, 8);
-    p->has_mode = true;
-    return ZC_HUB_OPTIONS_RUN;
+    struct zc_hub_options *h = own;
+    struct zc_key key;
+    if (zc_secret_parse(ZC_SECRET_NODE_KEY, zc_slice_str(value), key.b) < 0)
+        return zc_options_bad(o, spec->name, value,
+                              "want nodekey: and 64 hex digits, as `zmqcat nodekey` prints it");
+    if (h->allow_count == ZC_HUB_OPTIONS_ALLOW_MAX)
+        return zc_options_bad(o, spec->name, value, "too many: use --allow-file");
+    struct zc_key *more = realloc(h->allow, (h->allow_count + 1) * sizeof(*more));
+    if (more == NULL)
+        return zc_options_bad(o, spec->name, value, "out of memory");
+    h->allow = more;
+    h->allow[h->allow_count++] = key;
+    return ZC_OPTIONS_RUN;
 }
 
-static int take_socket_group(struct parse *p, const char *value)
+static int take_forward(struct zc_options *o, void *own, const struct zc_options_spec *spec,
+                        const char *value)
 {
-    uint64_t gid;
-    const struct group *g = getgrnam(value);
-    if (g != NULL)
-        gid = g->gr_gid;
-    else if (zc_units_count(value, &gid) < 0 || gid >= UINT32_MAX)
-        return bad_value(p, "socket-group", value, "no such group: create it, or name another");
-    p->o->socket.has_group = true;
-    p->o->socket.group = (gid_t)gid;
-    return ZC_HUB_OPTIONS_RUN;
+    uint16_t port;
+    (void)own;
+    if (!zc_options_port(value, strlen(value), &port) || port == 7)
+        return zc_options_bad(o, spec->name, value,
+                              port == 7 ? "port 7 is the bus itself" : "want a port, 1 to 65535");
+    if (o->forward_count == ZC_OPTIONS_FORWARD_MAX)
+        return zc_options_bad(o, spec->name, value, "too many: at most 32");
+    o->forward[o->forward_count++] = (struct zc_options_forward){port, port};
+    return ZC_OPTIONS_RUN;
 }
 
-static int take_limit(struct parse *p, size_t i, const char *value)
-{
-    uint64_t n;
-    char why[120];
-    int r = limits[i].bytes ? zc_units_bytes(value, &n) : zc_units_count(value, &n);
-    if (r < 0 || n < limits[i].min || n > limits[i].max) {
-        snprintf(why, sizeof(why), "want a %s from %llu to %llu",
-                 limits[i].bytes ? "size like 64k" : "number", (unsigned long long)limits[i].min,
-                 (unsigned long long)limits[i].max);
-        return bad_value(p, limits[i].name, value, why);
-    }
-    memcpy((char *)&p->o->hub + limits[i].offset, &n, sizeof(n));
-    return ZC_HUB_OPTIONS_RUN;
-}
+#define HUB(member) offsetof(struct zc_hub_options, hub.member)
+#define OWN(member) offsetof(struct zc_hub_options, member)
 
-static int take(struct parse *p, int id, const char *value)
-{
-    switch (id) {
-    case OPT_LISTEN:
-        return take_listen(p, value);
-    case OPT_CONTROL:
-        return take_control(p, value);
-    case OPT_LOCAL:
-        p->o->local = true;
-        return ZC_HUB_OPTIONS_RUN;
-    case OPT_MAILBOX:
-        return take_mailbox(p, value);
-    case OPT_FSYNC:
-        return take_fsync(p, value);
-    case OPT_HEARTBEAT:
-        return take_heartbeat(p, value);
-    case OPT_NAME:
-        return take_name(p, value);
-    case OPT_QUIET:
-        p->o->log_level = ZC_LOGSINK_WARNING;
-        return ZC_HUB_OPTIONS_RUN;
-    case OPT_TRACE:
-        p->o->hub.trace = true;
-        return ZC_HUB_OPTIONS_RUN;
-    case OPT_LOG_LEVEL:
-        return take_log_level(p, value);
-    case OPT_SOCKET_MODE:
-        return take_socket_mode(p, value);
-    case OPT_SOCKET_GROUP:
-        return take_socket_group(p, value);
-    default:
-        return take_limit(p, (size_t)(id - OPT_LIMIT), value);
-    }
-}
+static const struct zc_options_spec specs[] = {
+    {"local", false, take_flag, OWN(local), 0, 0, false},
+    {"mailbox", true, take_mailbox, 0, 0, 0, false},
+    {"fsync", true, take_fsync, 0, 0, 0, false},
+    {"heartbeat", true, take_heartbeat, 0, 0, 0, false},
+    {"token-out", true, take_text, OWN(token_out), 0, 0, false},
+    {"print-token", false, take_flag, OWN(print_token), 0, 0, false},
+    {"no-psk", false, take_flag, OWN(no_psk), 0, 0, false},
+    {"open", false, take_flag, OWN(open), 0, 0, false},
+    {"allow", true, take_allow, 0, 0, 0, false},
+    {"allow-file", true, take_text, OWN(allow_file), 0, 0, false},
+    {"forward", true, take_forward, 0, 0, 0, false},
+    {"region", true, take_text, OWN(region), 0, 0, false},
+    {"clients-max", true, zc_options_take_number, OWN(clients_max), 1, 65536, false},
+    {"mailbox-cap", true, zc_options_take_number, HUB(mailbox_cap), 1, 100000000, false},
+    {"max-payload", true, zc_options_take_number, HUB(payload_max), 1, 1400 * KIB, true},
+    {"sub-buffer", true, zc_options_take_number, HUB(sub_buffer), 1, 1000000, false},
+    {"topics-max", true, zc_options_take_number, HUB(topics_max), 0, 100000000, false},
+    {"headers-max", true, zc_options_take_number, HUB(headers_max), 0, ZC_MSG_HEADERS_CAP, false},
+    {"headers-bytes", true, zc_options_take_number, HUB(headers_bytes), 0, 512 * KIB, true},
+    {"mailboxes-max", true, zc_options_take_number, HUB(mailboxes_max), 1, 100000000, false},
+    {"sessions-max", true, zc_options_take_number, HUB(sessions_max), 1, 1000000, false},
+    {"session-bytes", true, zc_options_take_number, HUB(session_bytes), 64 * KIB, 1024 * MIB, true},
+    {"segment", true, zc_options_take_number, HUB(log.segment_bytes), 64 * KIB, 1024 * MIB, true},
+};
 
-/* Text for getopt's complaints; exit code 2. */
-static int usage_error(struct parse *p, int c, char **argv)
+static int config_error(struct zc_logsink *log, const char *text)
 {
-    char escaped[200], letter[3] = {'-', (char)optopt, '\0'};
-    bool is_short = optopt > 0 && optopt < OPT_LISTEN;
-    const char *word = is_short ? letter : argv[optind - 1];
-    const char *why = "not an option of this program";
-    if (c == ':')
-        why = "needs a value";
-    else if (optopt >= OPT_LISTEN)
-        why = "takes no value";
-    zc_text_escape(escaped, sizeof(escaped), zc_slice_str(word));
-    zc_logsink_line(p->log, ZC_LOGSINK_ERR, "%s: %s: see zmqcat-hub --help", escaped, why);
-    return EXIT_USAGE;
-}
-
-static int print_and_end(const char *text)
-{
-    return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? 1 : 0;
+    zc_logsink_line(log, ZC_LOGSINK_ERR, "%s", text);
+    return ZC_OPTIONS_CONFIG;
 }
 
 /* What only all options together can tell. */
-static int finish(struct parse *p, int argc, char **argv)
+static int finish(const struct zc_hub_options *h, struct zc_logsink *log)
 {
-    struct zc_hub_options *o = p->o;
-    if (optind < argc) {
-        char escaped[200];
-        zc_text_escape(escaped, sizeof(escaped), zc_slice_str(argv[optind]));
-        zc_logsink_line(p->log, ZC_LOGSINK_ERR, "%s: unexpected argument: see zmqcat-hub --help",
-                        escaped);
-        return EXIT_USAGE;
-    }
-    if (!o->local) {
-        zc_logsink_line(
-            p->log, ZC_LOGSINK_ERR,
-            "no --local: this version serves the programs of one host only: add --local");
-        return EXIT_CONFIG;
-    }
-    if (!p->has_mode)
-        o->socket.mode = o->socket.has_group ? 0660 : 0600;
-    return ZC_HUB_OPTIONS_RUN;
+    const struct zc_options *o = &h->shared;
+    bool tunnel = h->token_out != NULL || h->print_token || h->no_psk || h->open ||
+                  h->allow_count > 0 || h->allow_file != NULL || h->region != NULL ||
+                  o->key_file != NULL || o->derp_map != NULL || o->forward_count > 0;
+    bool listed = h->allow_count > 0 || h->allow_file != NULL;
+    if (h->local && tunnel)
+        return config_error(log, "--local: it means no tunnel, and another option is about the "
+                                 "tunnel: leave one of them out");
+    if (h->no_psk && !listed && !h->open)
+        return config_error(log, "--no-psk: the relay sees all that such a token holds, and could "
+                                 "come in itself: add --allow nodekey:HEX, or --open if everybody "
+                                 "may");
+    if (h->open && listed)
+        return config_error(log, "--open: it lets everybody in, and --allow does not: choose one");
+    return ZC_OPTIONS_RUN;
 }
 
 int zc_hub_options_parse(int argc, char **argv, struct zc_logsink *log,
                          struct zc_hub_options *ret_options)
 {
-    struct option all[ZC_ARRAY_LEN(base_options) + ZC_ARRAY_LEN(limits) + 1];
-    struct parse p = {.log = log, .o = ret_options};
-    size_t n = ZC_ARRAY_LEN(base_options);
-    memset(all, 0, sizeof(all));
-    memcpy(all, base_options, sizeof(base_options));
-    for (size_t i = 0; i < ZC_ARRAY_LEN(limits); i++)
-        all[n + i] = (struct option){limits[i].name, required_argument, NULL, OPT_LIMIT + (int)i};
+    struct zc_options_request request = {
+        .program = "zmqcat-hub",
+        .help = HELP,
+        .specs = specs,
+        .specs_count = ZC_ARRAY_LEN(specs),
+        .own = ret_options,
+    };
     memset(ret_options, 0, sizeof(*ret_options));
     zc_hub_config_default(&ret_options->hub);
-    ret_options->log_level = ZC_LOGSINK_INFO;
-    opterr = 0;
-    for (;;) {
-        int c = getopt_long(argc, argv, ":", all, NULL);
-        if (c == -1)
-            return finish(&p, argc, argv);
-        if (c == '?' || c == ':')
-            return usage_error(&p, c, argv);
-        if (c == OPT_HELP)
-            return print_and_end(HELP);
-        if (c == OPT_VERSION)
-            return print_and_end("zmqcat-hub " ZC_VERSION "\n");
-        int r = take(&p, c, optarg);
-        if (r != ZC_HUB_OPTIONS_RUN)
-            return r;
-    }
+    ret_options->clients_max = 4096;
+    int r = zc_options_parse(&request, argc, argv, log, &ret_options->shared);
+    ret_options->hub.trace = ret_options->shared.trace;
+    return r == ZC_OPTIONS_RUN ? finish(ret_options, log) : r;
+}
+
+void zc_hub_options_done(struct zc_hub_options *options)
+{
+    free(options->allow);
+    options->allow = NULL;
 }

@@ -9,6 +9,8 @@ import threading, unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(os.environ.get("ZMQCAT_BUILD", os.path.join(ROOT, "build")))
 HUB = os.path.join(BUILD, "zmqcat-hub")
+SPOKE = os.path.join(BUILD, "zmqcat-spoke")
+RELAY = os.path.join(BUILD, "relay")
 CLI = os.path.join(BUILD, "zmqcat")
 # Slow builds (sanitizers, valgrind) get more time.
 SLOW = float(os.environ.get("ZMQCAT_TEST_SLOW", "1"))

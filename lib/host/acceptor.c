@@ -87,7 +87,7 @@ static void on_incoming(uv_poll_t *poll, int status, int events)
     for (int i = 0; i < ACCEPTS_PER_TURN && one->polling; i++) {
         int fd = accept_one(one->listen->fd);
         if (fd >= 0) {
-            zc_conn_start(a->host, fd, one->listen->tcp, one->listen->control);
+            zc_conn_start(a->host, fd, one->listen);
             check_cap(a, one->listen, fd);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             break;
@@ -132,6 +132,11 @@ int zc_acceptor_init(struct zc_acceptors *a, struct zc_host *h)
             return ZC_EINVAL;
     }
     return 0;
+}
+
+bool zc_acceptor_has_room(const struct zc_acceptors *a)
+{
+    return !a->full && !a->paused;
 }
 
 void zc_acceptor_start(struct zc_acceptors *a)

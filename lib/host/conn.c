@@ -12,20 +12,25 @@
 #include "host/conn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
 #include "base/check.h"
+#include "host/conn_core.h"
 #include "host/host.h"
+#include "host/listen.h"
 #include "host/peer.h"
+#include "node/splice.h"
+#include "node/spoke.h"
 
-#define SLICES 64
 /* Writes for one connection before the others have their turn. */
 #define WRITES_PER_FLUSH 16
 
@@ -46,14 +51,12 @@ static void shut(struct zc_conn *c)
     zc_host_fd_freed(h);
 }
 
+/* ---- the socket ---- */
+
 void zc_conn_drop(struct zc_conn *c)
 {
-    struct zc_host *h = c->host;
-    struct zc_session *s = c->session;
-    c->session = NULL;
     shut(c);
-    if (s != NULL)
-        zc_hub_detach(h->config.hub, s, zc_host_now(h));
+    zc_conn_core_detach(c, true);
 }
 
 void zc_conn_wake(struct zc_conn *c)
@@ -79,9 +82,9 @@ static void set_interest(struct zc_conn *c, uint8_t interest)
 static void update_interest(struct zc_conn *c)
 {
     uint8_t want = 0;
-    if (!c->eof && zc_hub_wants_input(c->host->config.hub, c->session))
+    if (!c->eof && !c->dialling && zc_conn_core_wants_input(c))
         want |= UV_READABLE;
-    if (c->blocked)
+    if (c->blocked || c->dialling)
         want |= UV_WRITABLE;
     set_interest(c, want);
 }
@@ -99,25 +102,40 @@ static bool read_once(struct zc_conn *c)
             zc_conn_drop(c);
         return false;
     }
-    if (c->session == NULL) { /* lingering: thrown away */
+    if (!zc_conn_core_attached(c)) { /* lingering: thrown away */
         if (n == 0)
             zc_conn_drop(c);
         return n > 0;
     }
     if (n == 0) {
         c->eof = true;
-        zc_hub_eof(h->config.hub, c->session, zc_host_now(h));
+        zc_conn_core_input_eof(c);
     } else {
-        zc_hub_input(h->config.hub, c->session, zc_host_now(h), h->read_buf, (size_t)n);
+        zc_conn_core_input(c, h->read_buf, (size_t)n);
     }
     update_interest(c);
     return n > 0;
+}
+
+/* The end of connect(); false: it failed. */
+static bool dialled(struct zc_conn *c)
+{
+    int error = 0;
+    socklen_t len = sizeof(error);
+    c->dialling = false;
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0)
+        return true;
+    shut(c);
+    zc_conn_core_detach(c, false);
+    return false;
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct zc_conn *c = ZC_CONTAINER(poll, struct zc_conn, poll);
     c->host->active = true;
+    if (c->dialling && !dialled(c))
+        return;
     if (status < 0) {
         /* An error is pending and libuv has stopped the handle. What arrived before it still
          * counts: read until the error or the end shows. */
@@ -128,7 +146,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
             zc_conn_drop(c);
         return;
     }
-    if ((events & UV_WRITABLE) && c->session != NULL) {
+    if ((events & UV_WRITABLE) && zc_conn_core_attached(c)) {
         c->blocked = false;
         zc_conn_wake(c);
     }
@@ -140,35 +158,33 @@ static void on_poll(uv_poll_t *poll, int status, int events)
  * full; negative: the connection has failed. */
 static int write_once(struct zc_conn *c)
 {
-    struct zc_hub *hub = c->host->config.hub;
-    struct zc_slice slices[SLICES];
-    struct iovec iov[SLICES];
-    size_t n = 0, total = 0;
-    zc_hub_output(hub, c->session, slices, SLICES, &n);
+    struct zc_slice slices[ZC_CONN_CORE_SLICES];
+    struct iovec iov[ZC_CONN_CORE_SLICES];
+    size_t n = zc_conn_core_output(c, slices), total = 0;
     if (n == 0)
         return 0;
     for (size_t i = 0; i < n; i++) {
         iov[i] = (struct iovec){(void *)(uintptr_t)slices[i].data, slices[i].len};
         total += slices[i].len;
     }
-    ssize_t sent;
+    ssize_t w;
     do {
-        sent = writev(c->fd, iov, (int)n);
-    } while (sent < 0 && errno == EINTR);
-    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+        w = writev(c->fd, iov, (int)n);
+    } while (w < 0 && errno == EINTR);
+    if (w < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
         return ZC_ECLOSED;
-    size_t took = sent < 0 ? 0 : (size_t)sent;
+    size_t took = w < 0 ? 0 : (size_t)w;
     if (took > 0)
-        zc_hub_sent(hub, c->session, zc_host_now(c->host), took);
+        zc_conn_core_sent(c, took);
     c->blocked = took < total;
     return c->blocked ? 0 : 1;
 }
 
 bool zc_conn_flush(struct zc_conn *c)
 {
-    if (c->session == NULL)
+    if (!zc_conn_core_attached(c))
         return true;
-    for (int i = 0; !c->blocked; i++) {
+    for (int i = 0; !c->blocked && !c->dialling; i++) {
         if (i == WRITES_PER_FLUSH)
             return false;
         int r = write_once(c);
@@ -183,27 +199,41 @@ bool zc_conn_flush(struct zc_conn *c)
     return true;
 }
 
-void zc_conn_end(struct zc_conn *c)
+/* close() will send a reset; on a unix socket it is a close like any other. */
+static void arm_reset(struct zc_conn *c)
 {
-    struct zc_host *h = c->host;
-    struct zc_session *s = c->session;
-    if (c->eof || h->stopping || shutdown(c->fd, SHUT_WR) < 0) {
+    struct linger hard = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+}
+
+void zc_conn_end(struct zc_conn *c, bool reset)
+{
+    if (reset)
+        arm_reset(c);
+    if (reset || c->eof || c->dialling || c->host->stopping || shutdown(c->fd, SHUT_WR) < 0) {
         zc_conn_drop(c);
         return;
     }
-    c->session = NULL;
     c->blocked = false;
     zc_list_remove(&c->ready);
-    zc_hub_detach(h->config.hub, s, zc_host_now(h));
+    zc_conn_core_detach(c, false);
     set_interest(c, UV_READABLE);
-    zc_host_linger(h);
+    zc_host_linger(c->host);
+}
+
+void zc_conn_shut(struct zc_conn *c)
+{
+    if (shutdown(c->fd, SHUT_WR) < 0)
+        zc_conn_drop(c);
 }
 
 void zc_conn_linger(struct zc_conn *c)
 {
-    if (c->session == NULL && ++c->age > 2)
+    if (!zc_conn_core_attached(c) && ++c->age > 2)
         zc_conn_drop(c);
 }
+
+/* ---- start ---- */
 
 /* Small frames go out at once; a peer that vanished is found even without heartbeats. */
 static void set_tcp_options(int fd)
@@ -213,25 +243,83 @@ static void set_tcp_options(int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 }
 
-void zc_conn_start(struct zc_host *h, int fd, bool tcp, bool control)
+static struct zc_conn *conn_new(struct zc_host *h, int fd)
 {
-    struct zc_peer_text text;
     struct zc_conn *c = calloc(1, sizeof(*c));
-    if (c == NULL || zc_peer_identify(fd, &text) < 0 || uv_poll_init(&h->loop, &c->poll, fd) < 0) {
+    if (c == NULL || uv_poll_init(&h->loop, &c->poll, fd) < 0) {
         free(c);
         close(fd);
-        return;
+        return NULL;
     }
     c->host = h;
     c->fd = fd;
     zc_list_push(&h->conns, &c->all);
-    if (tcp)
-        set_tcp_options(fd);
-    struct zc_peer peer = {.identity = text.identity, .name = text.name, .control = control};
+    return c;
+}
+
+static void attach_session(struct zc_conn *c, const struct zc_peer_text *text, bool control)
+{
+    struct zc_host *h = c->host;
+    struct zc_peer peer = {.identity = text->identity, .name = text->name, .control = control};
     c->session = zc_hub_attach(h->config.hub, zc_host_now(h), &peer, c);
-    if (c->session == NULL) {
-        zc_conn_drop(c);
+}
+
+static void attach_splice(struct zc_conn *c, uint16_t port)
+{
+    struct zc_host *h = c->host;
+    c->splice =
+        zc_spoke_attach(h->config.hub, zc_host_now(h), port > 0 ? port : ZC_SPOKE_BUS_PORT, c);
+}
+
+void zc_conn_start(struct zc_host *h, int fd, const struct zc_listen *listen)
+{
+    struct zc_peer_text text;
+    if (zc_peer_identify(fd, &text) < 0) {
+        close(fd);
         return;
     }
+    struct zc_conn *c = conn_new(h, fd);
+    if (c == NULL)
+        return;
+    if (listen->tcp)
+        set_tcp_options(fd);
+    if (h->config.spoke && !listen->control)
+        attach_splice(c, listen->port);
+    else
+        attach_session(c, &text, listen->control);
+    if (zc_conn_core_attached(c))
+        update_interest(c);
+    else
+        zc_conn_drop(c);
+}
+
+/* A non-blocking socket on its way to 127.0.0.1:port, or -1. */
+static int dial_loopback(uint16_t port)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0)
+        return -1;
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
+        (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 && errno != EINPROGRESS)) {
+        close(fd);
+        return -1;
+    }
+    set_tcp_options(fd);
+    return fd;
+}
+
+void zc_conn_dial(struct zc_host *h, struct zc_splice *splice, uint16_t port)
+{
+    int fd = zc_acceptor_has_room(&h->acceptors) ? dial_loopback(port) : -1;
+    struct zc_conn *c = fd >= 0 ? conn_new(h, fd) : NULL;
+    if (c == NULL) {
+        zc_splice_detach(splice, zc_host_now(h), false);
+        return;
+    }
+    c->splice = splice;
+    c->dialling = true;
+    zc_splice_set_data(splice, c);
     update_interest(c);
 }

@@ -23,6 +23,8 @@
 #include "host/disk.h"
 #include "host/limits.h"
 #include "host/pump.h"
+#include "host/relay.h"
+#include "host/relaymap.h"
 #include "host/service.h"
 
 #define STATUS_MS 1000
@@ -64,9 +66,14 @@ void zc_host_end(struct zc_host *h, int code)
     h->ended = true;
     h->exit_code = code;
     zc_acceptor_stop(&h->acceptors);
+    if (h->relay != NULL)
+        zc_relay_close(h->relay);
+    zc_relaymap_free(h->map);
     while ((n = zc_list_first(&h->conns)) != NULL)
         zc_conn_drop(ZC_CONTAINER(n, struct zc_conn, all));
     uv_walk(&h->loop, close_handle, NULL);
+    if (h->blocking > 0)
+        uv_stop(&h->loop);
 }
 
 static void on_stop_timer(uv_timer_t *timer)
@@ -92,8 +99,13 @@ static void on_stop_timer(uv_timer_t *timer)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct zc_host *h = handle->data;
-    if (number == SIGHUP)
-        return; /* nothing here is read from files while running */
+    if (number == SIGHUP) {
+        const struct zc_hub_event reload = {.kind = ZC_HUB_RELOAD};
+        if (h->config.on_event != NULL && !h->stopping)
+            h->config.on_event(h->config.arg, h, &reload);
+        zc_pump_run(h);
+        return;
+    }
     if (h->stopping)
         _exit(0);
     h->stopping = true;
@@ -168,7 +180,7 @@ static void say_listening(struct zc_host *h)
     char line[2 * ZC_ADDRESS_TEXT_MAX + 32];
     for (size_t i = 0; i < h->config.listens_count; i++) {
         const struct zc_listen *l = &h->config.listens[i];
-        if (l->control || h->config.log->level < ZC_LOGSINK_INFO)
+        if (l->control || l->port > 0 || h->config.log->level < ZC_LOGSINK_INFO)
             continue;
         zc_address_text(&l->address, text);
         zc_text_escape(escaped, sizeof(escaped), zc_slice_str(text));
@@ -177,15 +189,23 @@ static void say_listening(struct zc_host *h)
     }
 }
 
+void zc_host_serve(struct zc_host *h)
+{
+    if (h->serving || h->stopping)
+        return;
+    h->serving = true;
+    zc_acceptor_start(&h->acceptors);
+    tell_status(h);
+    say_listening(h);
+}
+
 void zc_host_ready(struct zc_host *h)
 {
     if (h->ready_told || h->stopping)
         return;
     h->ready_told = true;
-    zc_acceptor_start(&h->acceptors);
     tell_status(h);
     zc_service_ready();
-    say_listening(h);
 }
 
 static void on_check(uv_check_t *check)
@@ -207,7 +227,7 @@ static void on_linger(uv_timer_t *timer)
     for (struct zc_list *n = h->conns.next; n != &h->conns; n = next) {
         struct zc_conn *c = ZC_CONTAINER(n, struct zc_conn, all);
         next = n->next;
-        any = any || c->session == NULL;
+        any = any || (c->session == NULL && c->splice == NULL);
         zc_conn_linger(c);
     }
     if (!any)
@@ -256,6 +276,8 @@ int zc_host_init(struct zc_host *h, const struct zc_host_config *config)
     uv_timer_init(&h->loop, &h->watchdog);
     uv_timer_init(&h->loop, &h->linger);
     uv_timer_init(&h->loop, &h->stop);
+    if (config->tunnel && zc_relay_new(h, &h->relay) < 0)
+        return ZC_ENOMEM;
     if (config->disk != NULL)
         zc_disk_start(config->disk, &h->loop);
     int r = start_signals(h);
@@ -276,15 +298,28 @@ int zc_host_run(struct zc_host *h)
     return h->exit_code;
 }
 
+/* Runs what is left of the loop. What other threads still do is not waited for. */
+static void end_loop(struct zc_host *h)
+{
+    for (int i = 0; i < 3 && h->blocking > 0; i++)
+        uv_run(&h->loop, UV_RUN_NOWAIT);
+    h->stuck = h->blocking > 0;
+    if (h->stuck)
+        return;
+    uv_run(&h->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&h->loop);
+}
+
 void zc_host_done(struct zc_host *h)
 {
     if (!h->ended)
         zc_host_end(h, 1);
     if (h->has_loop) {
-        uv_run(&h->loop, UV_RUN_DEFAULT);
-        uv_loop_close(&h->loop);
+        end_loop(h);
     }
     zc_acceptor_done(&h->acceptors);
+    if (!h->stuck)
+        zc_relay_free(h->relay);
     free(h->read_buf);
     h->read_buf = NULL;
 }

@@ -22,8 +22,11 @@
 #include "node/hub.h"
 
 struct zc_disk;
+struct zc_relay;
+struct zc_relaymap;
+struct zc_host;
 
-#define ZC_HOST_LISTEN_MAX 64
+#define ZC_HOST_LISTEN_MAX 96
 #define ZC_HOST_READ_BYTES (256 * 1024)
 
 /* What the daemon brings; all of it outlives zc_host_run. */
@@ -35,6 +38,12 @@ struct zc_host_config {
     size_t listens_count;
     int files_max;    /* the limit of open descriptors */
     const char *name; /* for the ready line and STATUS=; may be NULL */
+    bool spoke;       /* hub is a spoke (node/spoke.h): bus connections are splices */
+    /* What the daemon does about events that are its own: ZC_HUB_ONLINE, ZC_HUB_PSK and
+     * ZC_HUB_RELOAD (which SIGHUP is too), and once the loop runs ZC_HUB_READY. NULL: nothing. */
+    void (*on_event)(void *arg, struct zc_host *h, const struct zc_hub_event *e);
+    void *arg;
+    bool tunnel; /* there is, or will be, one: a relay is dialled */
 };
 
 struct zc_host {
@@ -50,18 +59,23 @@ struct zc_host {
     uv_timer_t stop;   /* the stages of a stop */
     uv_signal_t signals[3];
     struct zc_acceptors acceptors;
-    struct zc_list conns; /* all, lingering ones too */
-    struct zc_list ready; /* have output to write or an interest to set */
+    struct zc_relay *relay;  /* NULL: no tunnel */
+    struct zc_relaymap *map; /* the search for relays, NULL: none */
+    struct zc_list conns;    /* all, lingering ones too */
+    struct zc_list ready;    /* have output to write or an interest to set */
     uint8_t *read_buf;
     struct zc_now now;
     struct zc_mono armed;  /* the instant that `tick` waits for */
     char status_text[160]; /* as last told */
     int exit_code;
     int stop_stage;
+    int blocking; /* work on other threads that cannot be stopped: resolving, fetching */
     bool has_loop;
     bool now_valid;
     bool active; /* something moved since the last status */
+    bool serving;
     bool ready_told;
+    bool stuck; /* a thread that cannot be stopped still works: end with _exit */
     bool stopping;
     bool ended; /* handles are being closed */
 };
@@ -77,7 +91,9 @@ void zc_host_done(struct zc_host *h);
 
 /* The time of this turn. */
 struct zc_now zc_host_now(struct zc_host *h);
-/* The store is recovered: accept, and tell the service manager. */
+/* The store is recovered: accept. */
+void zc_host_serve(struct zc_host *h);
+/* Tells the service manager that the start is over. */
 void zc_host_ready(struct zc_host *h);
 /* Closes every connection and handle; the loop ends when the last close callback ran. */
 void zc_host_end(struct zc_host *h, int code);

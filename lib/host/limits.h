@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "base/err.h"
+
 /* Opens /dev/null where standard input, output or error is closed, so that no socket gets their
  * number; ignores SIGPIPE; sets the core size to 0; raises the soft limit of open files to the hard
  * one. Returns that limit. */
@@ -11,5 +13,9 @@ int zc_limits_apply(void);
 /* SIGTERM, SIGINT and SIGHUP wait while held, so that one that comes before the loop can take it
  * stops the daemon in order and leaves no socket behind. */
 void zc_limits_hold_signals(bool hold);
+
+/* Keeps what the process holds from debuggers and core files of the same user, and readies the
+ * cryptography. Before a key is loaded. 0 or ZC_EIO. */
+ZC_MUST_CHECK int zc_limits_keep_secrets(void);
 
 #endif

@@ -4,6 +4,7 @@
 #define ZC_HOST_LISTEN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/address.h"
 #include "base/err.h"
@@ -16,6 +17,7 @@ struct zc_listen {
     bool control;
     bool inherited; /* never unlinked, never shut down */
     bool tcp;
+    uint16_t port; /* of the hub, to which its connections go; 0: the bus */
     struct zc_unixsock sock; /* unix and not inherited */
     struct zc_address address;
 };

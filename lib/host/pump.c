@@ -10,6 +10,7 @@
 #include "host/conn.h"
 #include "host/disk.h"
 #include "host/host.h"
+#include "host/relay.h"
 
 /* Rounds of one turn: past them the sockets are looked at first. */
 #define ROUNDS 64
@@ -17,12 +18,32 @@
 #define TICK_MAX_MS 10000
 #define EXIT_CONFIG 78
 
+static void to_daemon(struct zc_host *h, const struct zc_hub_event *e)
+{
+    if (h->config.on_event != NULL)
+        h->config.on_event(h->config.arg, h, e);
+}
+
 static void take_event(struct zc_host *h, const struct zc_hub_event *e)
 {
     struct zc_conn *c = e->data;
     switch (e->kind) {
     case ZC_HUB_READY:
-        zc_host_ready(h);
+        zc_host_serve(h);
+        if (!h->config.spoke)
+            zc_host_ready(h);
+        to_daemon(h, e);
+        break;
+    case ZC_HUB_ONLINE:
+    case ZC_HUB_PSK:
+    case ZC_HUB_RELOAD:
+        to_daemon(h, e);
+        break;
+    case ZC_HUB_SPLICE_OPEN:
+        zc_conn_dial(h, e->splice, e->port);
+        break;
+    case ZC_HUB_SPLICE_EOF:
+        zc_conn_shut(c);
         break;
     case ZC_HUB_UNUSABLE:
         zc_logsink_line(h->config.log, ZC_LOGSINK_ERR, "%s", e->text);
@@ -30,10 +51,14 @@ static void take_event(struct zc_host *h, const struct zc_hub_event *e)
                                                                                      : EXIT_CONFIG);
         break;
     case ZC_HUB_OUTPUT:
+    case ZC_HUB_SPLICE_OUTPUT:
         zc_conn_wake(c);
         break;
     case ZC_HUB_CLOSE:
-        zc_conn_end(c);
+        zc_conn_end(c, false);
+        break;
+    case ZC_HUB_SPLICE_CLOSE:
+        zc_conn_end(c, e->reset);
         break;
     case ZC_HUB_LOG:
         zc_logsink_limited(h->config.log, zc_host_now(h).mono, (int)e->level, e->text);
@@ -136,6 +161,8 @@ void zc_pump_run(struct zc_host *h)
         if (!h->ended && pump_outputs(h))
             moved = true;
         if (!h->ended && pump_disk(h))
+            moved = true;
+        if (!h->ended && h->relay != NULL && zc_relay_run(h->relay))
             moved = true;
         /* Asking for disk work may itself end the recovery. */
         if (!moved && pump_events(h))

@@ -78,7 +78,8 @@ enum zc_hub_event_kind {
     ZC_HUB_LOG,      /* a line for the administrator: level, text; host limits its rate */
     ZC_HUB_TRACE,    /* a frame passed: text is the line, escaped */
     ZC_HUB_STOPPED,  /* after zc_hub_stop: all output was given and the log is closed */
-    ZC_HUB_ONLINE,   /* logged in to the relay: zc_hub_token may be shown. After each login */
+    ZC_HUB_ONLINE,   /* logged in to the relay: zc_hub_token may be shown. After each login. Of a
+                      * spoke: its hub answers; each time anew */
     /* A new pre-shared key (psk) wants to be saved: do so at once, then zc_hub_psk_saved. */
     ZC_HUB_PSK,
     ZC_HUB_RELOAD,        /* the administrator asks to read the files again */

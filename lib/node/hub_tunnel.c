@@ -157,7 +157,8 @@ static void relay_event(struct zc_hub_tunnel *net, struct zc_now now,
     zc_text_escape(text, sizeof(text), zc_slice_str(ev->text));
     switch (ev->kind) {
     case ZC_TUNNEL_RELAY_UP:
-        net->online = net->online_due = true;
+        net->online = true;
+        net->online_due = !net->spoke;
         net->token_node = *st.relay;
         net->has_token_node = true;
         zc_hub_say(net, now, ZC_HUB_NOTICE, true, "tunnel: connected to the relay %s", name);

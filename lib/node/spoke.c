@@ -149,7 +149,7 @@ int zc_spoke_join(struct zc_hub *spoke, struct zc_now now, const struct zc_spoke
 
 static void hub_up(struct zc_hub_tunnel *net, struct zc_now now)
 {
-    net->up = true;
+    net->up = net->online_due = true;
     net->psk_wrong = net->lost_done = false;
     zc_hub_say(net, now, ZC_HUB_NOTICE, true, "the hub is reached through the relay");
     for (struct zc_list *l = net->held.next, *next; l != &net->held; l = next) {

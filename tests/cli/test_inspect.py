@@ -70,7 +70,8 @@ class Inspect(harness.Case):
 
     def test_ping(self):
         self.assertEqual(self.z("ping").stdout, b"pong\n")
-        self.assertRegex(self.z("ping", "-v").stdout, rb"\Apong\nround trip \d+\.\d{3} ms\n\Z")
+        self.assertRegex(self.z("ping", "-v").stdout, 
+                         rb"\Apong\nround trip \d+\.\d{3} ms\npath local\n\Z")
         self.bus.proc.send_signal(signal.SIGSTOP)
         try:
             with self.assertRaises(subprocess.TimeoutExpired):
@@ -174,7 +175,8 @@ class Huginn(harness.Case):
         return hub
 
     def test_serve_local_mailbox_and_req_on_the_default_socket(self):
-        if os.path.lexists(self.socket) or self.uid == os.getuid() and os.path.exists("/run/zmqcat"):
+        if os.path.lexists(self.socket) or (self.uid == os.getuid()
+                                            and os.path.exists("/run/zmqcat")):
             harness.skip("a real hub's socket is there")
         hub = self.serve()
         try:

@@ -53,7 +53,9 @@ class Options(harness.Case):
                 ("reserve", ("--json", "--raw")), ("req", ("--wait=1", "--id=x", "--retry=1")),
                 ("ping", ("--control=x", "-vx")), ("pub", ("--delay=1", "--lines")),
                 ("stat", ("--all",)), ("ls", ("-a",)), ("status", ("--name=x",)),
-                ("trace", ("--json",)), ("serve", ("--zzz", "--allow=x", "--forward=1"))):
+                ("trace", ("--json",)), ("serve", ("--zzz", "--access=x", "--relay=x")),
+                ("join", ("--zzz", "--outbox=x", "--mailbox=x")), ("keygen", ("--wait=1", "--key")),
+                ("nodekey", ("--hub",)), ("token", ("--json",)), ("rotate", ("--name=x",))):
             for option in options:
                 with self.subTest(verb + " " + option):
                     got = cli(verb, "jobs", "x", option, listen=hub.listen)
@@ -62,8 +64,8 @@ class Options(harness.Case):
         self.assertEqual(cli("ls", listen=hub.listen).stdout, b"")
 
     def test_unknown_verbs_exit_2(self):
-        for verb in ("join", "work", "peek", "purge", "bind", "unbind", "mv", "bench", "keygen",
-                     "top", "token", "rotate", "revoke", "reload", "drain", "check", "store",
+        for verb in ("work", "peek", "purge", "bind", "unbind", "mv", "bench",
+                     "top", "revoke", "reload", "drain", "check", "store",
                      "completion", "help", "version", "PUT", "", "-v", "--listen=x", "a\x1b[2J\nb"):
             with self.subTest(verb):
                 got = cli(verb)

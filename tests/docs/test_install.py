@@ -31,10 +31,12 @@ class Install(unittest.TestCase):
 
     def test_what_is_installed(self):
         got = files(os.path.join(self.top, "usr"))
-        for path in ("bin/zmqcat", "bin/zmqcat-hub", "include/zmqcat.h", "lib/libzmqcat.a",
+        for path in ("bin/zmqcat", "bin/zmqcat-hub", "bin/zmqcat-spoke",
+                     "include/zmqcat.h", "lib/libzmqcat.a",
                      "lib/libzmqcat.so", "lib/libzmqcat.so.0", "lib/pkgconfig/zmqcat.pc",
                      "share/man/man1/zmqcat.1", "share/man/man5/zmqc.5",
                      "share/man/man5/zmqcat-log.5", "share/man/man8/zmqcat-hub.8",
+                     "share/man/man8/zmqcat-spoke.8",
                      "lib/systemd/system/zmqcat-hub.service",
                      "lib/systemd/system/zmqcat-hub.socket",
                      "lib/systemd/system/zmqcat-hub-control.socket"):
@@ -56,7 +58,7 @@ class Install(unittest.TestCase):
                 self.assertIsNone(re.search(r"@[A-Z]+@", self.read(path)), path)
 
     def test_programs_run_from_there(self):
-        for name in ("zmqcat", "zmqcat-hub"):
+        for name in ("zmqcat", "zmqcat-hub", "zmqcat-spoke"):
             done = subprocess.run([os.path.join(self.top, "usr/bin", name), "--version"],
                                   capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)

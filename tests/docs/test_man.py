@@ -3,7 +3,7 @@ import os, re, subprocess, sys, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
-from harness import CLI, HUB, ROOT
+from harness import CLI, HUB, ROOT, SPOKE
 
 
 def page(name):
@@ -33,16 +33,20 @@ class Man(unittest.TestCase):
     def test_options_of_the_hub(self):
         self.assertEqual(sorted(documented(page("zmqcat-hub.8"))), sorted(offered(HUB)))
 
+    def test_options_of_the_spoke(self):
+        self.assertEqual(sorted(documented(page("zmqcat-spoke.8"))), sorted(offered(SPOKE)))
+
     def test_options_of_the_command(self):
         text = page("zmqcat.1")
         help_text = subprocess.run([CLI, "--help"], capture_output=True, text=True).stdout
         verbs = [v for v in ("put", "take", "reserve", "ready", "pub", "sub", "req", "ping", "ls",
-                             "stat", "status", "serve")]
+                             "stat", "status", "token", "rotate", "keygen", "nodekey", "serve",
+                             "join")]
         wanted = offered(CLI)
         for verb in verbs:
             self.assertIn(verb, help_text)
             self.assertRegex(text, r"(?m)^\.(It|Ss|Cm|Nm).*\b%s\b" % verb)
-            if verb != "serve":
+            if verb not in ("serve", "join"):
                 wanted |= offered(CLI, verb)
         self.assertEqual(sorted(wanted - documented(text)), [])
         self.assertEqual(sorted(documented(text) - wanted - offered(HUB)), [])

@@ -29,6 +29,15 @@ def dead_socket(path):
     s.close()
 
 
+def reachable(path):
+    """Somebody listens there: a socket is bound a moment before."""
+    try:
+        Conn(path).close()
+        return True
+    except ConnectionRefusedError:
+        return False
+
+
 def alive(path):
     """A hub answers there."""
     c = Conn(path)
@@ -354,7 +363,7 @@ class Addresses(Case):
         for address in ("unix://" + self.path, self.path, "./s"):
             h = self.hub(listen=address)
             wait_for(lambda: os.path.exists(self.path))
-            self.assertTrue(wait_for(lambda: alive(self.path)))
+            self.assertTrue(wait_for(lambda: reachable(self.path) and alive(self.path)))
             self.assertEqual(h.stop(), 0)
 
     def tcp(self, h, n):

@@ -18,14 +18,16 @@ MAY_INCLUDE = {
     "host": CORE,
     "client": ("base", "zmqc"),
 }
-PROGRAMS_MAY_INCLUDE = {"daemons": CORE + ("host",), "cli": ("base", "zmqc", "client")}
+PROGRAMS_MAY_INCLUDE = {"daemons": CORE + ("host",),
+                        "cli": ("base", "crypto", "zmqc", "host", "client")}
 CORE_SYSTEM_HEADERS = {
     "stdbool.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "stdio.h", "inttypes.h",
     "limits.h", "stdarg.h", "sodium.h", "nmmintrin.h", "arm_acle.h", "cjson/cJSON.h",
 }
 # Libraries and where they may be seen.
 LIBRARY_HEADERS = (
-    ("sodium.h", r"lib/crypto/.*|lib/base/(map|rng|text)\.c|lib/host/[a-z_]+\.c|tests/.*"),
+    ("sodium.h", r"lib/crypto/.*|cli/key\.c|lib/base/(map|rng|text)\.c|lib/host/[a-z_]+\.c"
+     r"|tests/.*"),
     ("uv.h", r"lib/host/.*|daemons/.*|tests/.*"),
     ("systemd/", r"lib/host/service_systemd\.c|tests/.*"),
     ("launch.h", r"lib/host/service_launchd\.c|tests/.*"),

@@ -1,0 +1,301 @@
+/*
+ * zmqcat-spoke: joins a hub through the tunnel, so that the bus at its local socket is the hub's.
+ * This file only puts the parts together: options, token, keys, sockets, the core and its loop.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "host/clock.h"
+#include "host/host.h"
+#include "host/limits.h"
+#include "host/relay.h"
+#include "host/relaymap.h"
+#include "host/service.h"
+#include "identity.h"
+#include "node/spoke.h"
+#include "region.h"
+#include "sockets.h"
+#include "spoke_options.h"
+#include "spoke_token.h"
+
+#define TOKEN_POLL_MS 1000
+
+/* Everything main owns. All zero is a state that done() takes. */
+struct daemon {
+    struct zc_logsink log;
+    struct zc_spoke_options options;
+    struct zc_sockets sockets;
+    struct zc_spoke_token source;
+    struct zc_token token; /* the last good one */
+    bool has_token;
+    bool bad_once; /* a late token was unusable a moment ago: it may be half written */
+    bool joined_told;
+    struct zc_keyfile keys;
+    struct zc_hub *spoke;
+    struct zc_host host;
+    uv_timer_t poll; /* for a token that is late */
+};
+
+/* ---- the token ---- */
+
+static void refuse_token(struct daemon *d, const char *why)
+{
+    zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "%s: %s", d->source.shown, why);
+}
+
+static void join(struct daemon *d, const struct zc_derpmap_node *relays, uint32_t count)
+{
+    struct zc_spoke_target target = {
+        .node_key = d->token.node_key,
+        .disco_key = d->token.disco_key,
+        .psk = d->token.has_psk ? &d->token.psk : NULL,
+        .relays = relays,
+        .relays_count = count < ZC_TUNNEL_RELAYS_MAX ? count : ZC_TUNNEL_RELAYS_MAX,
+        .region_id = zc_region_short_id(d->token.region_id),
+    };
+    zc_relay_reset(d->host.relay);
+    if (zc_spoke_join(d->spoke, zc_host_now(&d->host), &target) != 0)
+        refuse_token(d, "it cannot be used: its keys are no keys of a hub, or memory is short");
+}
+
+static void on_relays(void *arg, const struct zc_relaymap_result *r)
+{
+    struct daemon *d = arg;
+    if (r->why[0] != '\0')
+        zc_logsink_line(&d->log, ZC_LOGSINK_WARNING, "%s%s", r->why,
+                        r->err != 0 ? ": trying again" : "");
+    if (r->err == 0)
+        join(d, r->relays, r->count);
+}
+
+/* A token that names only a region's number needs the map. */
+static void find_relays(struct daemon *d)
+{
+    char store[PATH_MAX];
+    const char *source = d->options.shared.derp_map;
+    struct zc_relaymap_config config = {
+        .source = source != NULL ? source : ZC_RELAYMAP_URL,
+        .store = zc_identity_map_path(store) ? store : NULL,
+        .region = d->token.region_id,
+    };
+    if (zc_relaymap_start(&d->host, &config, on_relays, d) != 0)
+        zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "no tunnel: out of memory");
+}
+
+/* The token is good: use it, and the start is over. */
+static void use_token(struct daemon *d)
+{
+    const struct zc_derpmap_region *r = &d->token.regions[0];
+    zc_logsink_line(&d->log, ZC_LOGSINK_INFO, "token %s: joining", d->source.fingerprint);
+    zc_relaymap_free(d->host.map);
+    if (d->token.regions_count > 0)
+        join(d, &d->token.nodes[r->nodes_first], r->nodes_count);
+    else
+        find_relays(d);
+    zc_host_ready(&d->host);
+}
+
+/* Reads the token into d->token. 0, or what zc_spoke_token_read says. */
+static int read_token(struct daemon *d, bool *ret_changed, char why[ZC_TOKEN_WHY_MAX + 64])
+{
+    static struct zc_token fresh; /* 24 KiB */
+    int err = zc_spoke_token_read(&d->source, &fresh, ret_changed, why);
+    if (err != 0)
+        return err;
+    zc_token_done(&d->token);
+    d->token = fresh;
+    d->has_token = true;
+    zc_token_done(&fresh);
+    return 0;
+}
+
+static void on_poll(uv_timer_t *timer)
+{
+    struct daemon *d = ZC_CONTAINER(timer, struct daemon, poll);
+    char why[ZC_TOKEN_WHY_MAX + 64];
+    bool changed;
+    int err = read_token(d, &changed, why);
+    if (err == ZC_ENOENT)
+        return;
+    if (err != 0 && !d->bad_once) { /* its writer may not be done */
+        d->bad_once = true;
+        return;
+    }
+    uv_timer_stop(timer);
+    if (err == 0) {
+        use_token(d);
+        return;
+    }
+    refuse_token(d, why);
+    zc_host_end(&d->host, ZC_OPTIONS_CONFIG);
+}
+
+static void start(struct daemon *d)
+{
+    if (d->has_token)
+        use_token(d);
+    else
+        uv_timer_start(&d->poll, on_poll, TOKEN_POLL_MS, TOKEN_POLL_MS);
+}
+
+static void reload(struct daemon *d)
+{
+    char why[ZC_TOKEN_WHY_MAX + 64];
+    bool changed = false;
+    if (!d->source.file || !d->has_token)
+        return;
+    int err = read_token(d, &changed, why);
+    if (err != 0) {
+        refuse_token(d, why);
+        zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "the token from before stays");
+    } else if (changed) {
+        use_token(d);
+    }
+}
+
+/* The first token; one that is late is waited for. 0 or the exit code. */
+static int first_token(struct daemon *d)
+{
+    char why[ZC_TOKEN_WHY_MAX + 64];
+    bool changed;
+    int err = read_token(d, &changed, why);
+    if (err == 0)
+        return 0;
+    if (err == ZC_ENOENT && d->source.file) {
+        zc_logsink_line(&d->log, ZC_LOGSINK_WARNING, "%s does not exist yet: waiting for it",
+                        d->source.shown);
+        return 0;
+    }
+    refuse_token(d, why);
+    /* A credential that is not there yet is met by starting again. */
+    return err == ZC_ENOENT ? 1 : ZC_OPTIONS_CONFIG;
+}
+
+/* ---- the process ---- */
+
+/* The original's line, which scripts wait for. */
+static void say_joined(struct daemon *d)
+{
+    char text[ZC_ADDRESS_TEXT_MAX], escaped[2 * ZC_ADDRESS_TEXT_MAX];
+    char line[2 * ZC_ADDRESS_TEXT_MAX + 32];
+    if (d->joined_told || d->log.level < ZC_LOGSINK_INFO)
+        return;
+    d->joined_told = true;
+    for (size_t i = 0; i < d->sockets.count; i++) {
+        const struct zc_listen *l = &d->sockets.listens[i];
+        if (l->control || l->port > 0)
+            continue;
+        zc_address_text(&l->address, text);
+        zc_text_escape(escaped, sizeof(escaped), zc_slice_str(text));
+        snprintf(line, sizeof(line), "joined; local %s", escaped);
+        zc_logsink_raw(&d->log, ZC_LOGSINK_INFO, line);
+    }
+}
+
+static void on_event(void *arg, struct zc_host *h, const struct zc_hub_event *e)
+{
+    struct daemon *d = arg;
+    (void)h;
+    if (e->kind == ZC_HUB_READY)
+        start(d);
+    else if (e->kind == ZC_HUB_ONLINE)
+        say_joined(d);
+    else if (e->kind == ZC_HUB_RELOAD)
+        reload(d);
+}
+
+/* Makes the core; 0 or the exit code. */
+static int make_spoke(struct daemon *d)
+{
+    uint8_t seed[32];
+    struct zc_spoke_config config;
+    if (getentropy(seed, sizeof(seed)) < 0) {
+        zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "the system gives no random bytes");
+        return 1;
+    }
+    zc_spoke_config_default(&config);
+    config.private_key = &d->keys.private_key;
+    config.wait_hub_ms = d->options.wait_hub_ms;
+    config.trace = d->options.shared.trace;
+    d->spoke = zc_spoke_new(&config, seed, zc_clock_now());
+    zc_secret_wipe(seed, sizeof(seed));
+    if (d->spoke != NULL)
+        return 0;
+    zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "out of memory at the start");
+    return 1;
+}
+
+static int run(struct daemon *d, int files_max)
+{
+    const char *name = d->options.shared.name;
+    struct zc_host_config config = {
+        .hub = d->spoke,
+        .log = &d->log,
+        .listens = d->sockets.listens,
+        .listens_count = d->sockets.count,
+        .files_max = files_max,
+        .name = name[0] != '\0' ? name : NULL,
+        .spoke = true,
+        .tunnel = true,
+        .on_event = on_event,
+        .arg = d,
+    };
+    int code = 1;
+    int r = zc_host_init(&d->host, &config);
+    if (r == 0 && uv_timer_init(&d->host.loop, &d->poll) == 0)
+        code = zc_host_run(&d->host);
+    else
+        zc_logsink_line(&d->log, ZC_LOGSINK_ERR,
+                        "cannot start the event loop: out of memory or of file descriptors");
+    zc_host_done(&d->host);
+    return code;
+}
+
+static int open_all(struct daemon *d)
+{
+    char key_path[PATH_MAX];
+    int r = zc_identity_open(&d->options.shared, "spoke.key", ZC_KEYFILE_SPOKE, &d->keys, key_path);
+    if (r == 0)
+        r = zc_spoke_token_init(&d->source, &d->options);
+    if (r == 0)
+        r = first_token(d);
+    if (r == 0)
+        r = zc_sockets_open(&d->sockets, &d->options.shared, true);
+    return r != 0 ? r : make_spoke(d);
+}
+
+static void done(struct daemon *d)
+{
+    zc_sockets_close(&d->sockets);
+    if (d->spoke != NULL)
+        zc_hub_free(d->spoke);
+    zc_keyfile_done(&d->keys);
+    zc_token_done(&d->token);
+    zc_spoke_token_done(&d->source);
+}
+
+int main(int argc, char **argv)
+{
+    static struct daemon d;
+    int files_max = zc_limits_apply();
+    bool journal = zc_service_owns_log();
+    zc_logsink_init(&d.log, STDERR_FILENO, ZC_LOGSINK_INFO, journal);
+    int code = zc_spoke_options_parse(argc, argv, &d.log, &d.options);
+    if (code != ZC_OPTIONS_RUN)
+        return code;
+    d.log.level = d.options.shared.log_level;
+    zc_limits_hold_signals(true); /* until the loop takes them */
+    code = open_all(&d);
+    if (code == 0)
+        code = run(&d, files_max);
+    done(&d);
+    if (d.host.stuck)
+        _exit(code);
+    return code;
+}
