@@ -70,7 +70,7 @@ class Inspect(harness.Case):
 
     def test_ping(self):
         self.assertEqual(self.z("ping").stdout, b"pong\n")
-        self.assertRegex(self.z("ping", "-v").stdout, 
+        self.assertRegex(self.z("ping", "-v").stdout,
                          rb"\Apong\nround trip \d+\.\d{3} ms\npath local\n\Z")
         self.bus.proc.send_signal(signal.SIGSTOP)
         try:
