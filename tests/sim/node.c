@@ -231,8 +231,8 @@ void node_stopped(struct world *w)
         world_fail(w, "stopped with %zu sessions not closed", w->live_len);
     if (w->disk.pending_len > 0)
         world_fail(w, "stopped with %zu disk requests under way", w->disk.pending_len);
-    /* With `never` nobody promised that a clean close is on disk. */
-    model_crash(w, power_loss && w->p.hub.log.sync == ZC_LOG_SYNC_NEVER, true);
+    /* All is on disk, in every mode. */
+    model_crash(w, false, true);
     if (power_loss)
         disk_power_loss(&w->disk);
     discard(w);
