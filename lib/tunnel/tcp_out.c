@@ -109,6 +109,8 @@ size_t zc_tcp_out_slices(const struct zc_tcp_out *o, const struct zc_tcp_chunk *
 uint32_t zc_tcp_out_seq(const struct zc_tcp_out *o)
 {
     uint32_t edge = o->una + o->wnd;
+    if (o->probing) /* the peer has hardly taken it */
+        return o->una;
     /* A scaled window is told rounded down; within that it is still open. */
     if (zc_tcp_seq_diff(o->max, edge) < (INT32_C(1) << o->scale))
         return o->max;

@@ -145,6 +145,22 @@ TEST(zero_window_for_a_minute)
     sleeping_reader(100);
 }
 
+/* Neither reads, so that both probe: what one says with a number beyond the other's window is not
+ * heard. */
+TEST(both_windows_closed)
+{
+    struct link l;
+    struct user users[2] = {{.to_write = 6 << 20, .read_from_ms = 30000},
+                            {.to_write = 6 << 20, .read_from_ms = 30000}};
+    link_init(&l, 32, NULL);
+    listen_at_7(&l);
+    users_start(&l, users);
+    users_run(&l, users, 600 * 1000);
+    users_check_done(users);
+    CHECK(users[0].closed_ms < 60 * 1000);
+    link_done(&l);
+}
+
 /* Far longer than the time after which a silent peer is given up: it answers, so it lives. */
 TEST(zero_window_for_an_hour)
 {

@@ -327,6 +327,23 @@ TEST(probes_carry_data)
     peer_done(&p);
 }
 
+/* The peer drops the probe, and would drop an acknowledgement that has a number behind it. */
+TEST(acknowledgements_beside_a_probe)
+{
+    struct peer p;
+    close_window(&p);
+    while (!peer_hear(&p))
+        peer_pass(&p, 100);
+    CHECK(peer_heard(&p, A, 101, 1, 1));
+    peer_say(&p, A, 1, 101, "data");
+    peer_pass(&p, 50);
+    CHECK(peer_hears(&p, A, 101, 5, 0));
+    struct zc_tcp_segment r;
+    CHECK(zc_tcp_abort(&p.t, ZC_TCP_ABORTED, &r));
+    CHECK_INT(r.seq, OUR_ISS + 101);
+    peer_done(&p);
+}
+
 TEST(probe_that_is_taken)
 {
     struct peer p;
