@@ -124,7 +124,7 @@ void zc_settle_failed(struct zc_broker *b, uint64_t ticket)
         if (e.put) {
             m->place = 0;
             if (m->revived) /* acknowledged once: memory keeps it */
-                zc_message_show(b, m);
+                zc_list_push(&b->unstored, &m->link);
             else
                 zc_message_free(b, m);
             continue;
@@ -135,6 +135,8 @@ void zc_settle_failed(struct zc_broker *b, uint64_t ticket)
         set_orphan(b, m, false);
         zc_message_show(b, m);
     }
+    /* Only now: what is stored again has a ticket above the failed ones. */
+    zc_settle_store_again(b);
 }
 
 void zc_settle_read_done(struct zc_broker *b, struct zc_message *m, struct zc_block *body)
