@@ -12,6 +12,7 @@ void zc_topics_init(struct zc_topics *t, const uint8_t key[16])
 {
     memset(t, 0, sizeof(*t));
     memcpy(t->key, key, 16);
+    t->bytes_max = ZC_TOPICS_BYTES_MAX;
 }
 
 void zc_topics_done(struct zc_topics *t, struct zc_heap *timers)
@@ -97,6 +98,16 @@ static struct zc_topic *oldest(struct zc_topics *t)
     return NULL;
 }
 
+/* Lets old values go until one more topic, or a known one with a new value, has room. */
+static void make_room(struct zc_topics *t, uint64_t topics_max, uint64_t len,
+                      struct zc_heap *timers)
+{
+    struct zc_topic *old;
+    while ((t->by_name.len > topics_max || t->bytes + len > t->bytes_max) &&
+           (old = oldest(t)) != NULL)
+        zc_topics_remove(t, timers, old);
+}
+
 int zc_topics_set(struct zc_topics *t, struct zc_slice name, struct zc_block *frame,
                   uint64_t topics_max, struct zc_heap *timers, struct zc_topic **ret_topic)
 {
@@ -104,9 +115,6 @@ int zc_topics_set(struct zc_topics *t, struct zc_slice name, struct zc_block *fr
         return ZC_ENOMEM;
     struct zc_topic *topic = zc_topics_find(t, name);
     if (topic == NULL) {
-        struct zc_topic *old = t->by_name.len >= topics_max ? oldest(t) : NULL;
-        if (old != NULL)
-            zc_topics_remove(t, timers, old);
         if ((topic = topic_new(t, name)) == NULL)
             return ZC_ENOMEM;
     } else {
@@ -115,6 +123,7 @@ int zc_topics_set(struct zc_topics *t, struct zc_slice name, struct zc_block *fr
         zc_block_unref(topic->frame);
         zc_heap_remove(timers, &topic->timer);
     }
+    make_room(t, topics_max, frame->len, timers);
     topic->frame = zc_block_ref(frame);
     t->bytes += frame->len;
     topic->version = ++t->version;

@@ -16,6 +16,9 @@
 #include "base/list.h"
 #include "base/map.h"
 
+/* All last values together, as encoded frames: what clients publish must not fill the memory. */
+#define ZC_TOPICS_BYTES_MAX (UINT64_C(256) << 20)
+
 struct zc_session;
 
 struct zc_topic {
@@ -55,15 +58,16 @@ struct zc_topics {
     uint64_t version;                           /* last publication number */
     uint32_t prefix_lens[1025];                 /* prefixes of each length */
     uint16_t prefix_len_max;
-    uint64_t bytes; /* of all frames */
+    uint64_t bytes;     /* of all frames */
+    uint64_t bytes_max; /* ZC_TOPICS_BYTES_MAX; tests choose less */
 };
 
 void zc_topics_init(struct zc_topics *t, const uint8_t key[16]);
 /* Frees all values; prefixes must be gone. */
 void zc_topics_done(struct zc_topics *t, struct zc_heap *timers);
 
-/* Sets the last value (a reference is taken); at most topics_max are kept, the one published
- * longest ago goes first. *ret_topic is the entry, for its timer. */
+/* Sets the last value (a reference is taken); at most topics_max of bytes_max together are kept,
+ * the one published longest ago goes first. *ret_topic is the entry, for its timer. */
 ZC_MUST_CHECK int zc_topics_set(struct zc_topics *t, struct zc_slice name, struct zc_block *frame,
                                 uint64_t topics_max, struct zc_heap *timers,
                                 struct zc_topic **ret_topic);

@@ -73,6 +73,30 @@ TEST(cap_drops_the_oldest)
     zc_topics_done(&topics, &timers);
 }
 
+TEST(bytes_are_bounded_and_counted)
+{
+    zc_topics_init(&topics, key);
+    topics.bytes_max = 1000;
+    char name[16], value[400];
+    unsigned state = 7;
+    for (int i = 0; i < 5000; i++) {
+        state = state * 1103515245 + 12345;
+        size_t len = 1 + (state >> 16) % (sizeof(value) - 1);
+        snprintf(name, sizeof(name), "t%u", (state >> 8) % 40);
+        memset(value, 'x', len);
+        value[len] = '\0';
+        set(name, value, 30);
+        CHECK(topics.bytes <= 1000 && topics.by_name.len <= 30);
+        struct zc_topic *topic = zc_topics_find(&topics, zc_slice_str(name));
+        CHECK(topic != NULL && topic->frame->len == len); /* the newest always stays */
+        uint64_t sum = 0;
+        for (uint32_t k = 0; k < topics.order_len; k++)
+            sum += topics.order[k] != NULL ? topics.order[k]->frame->len : 0;
+        CHECK_INT(topics.bytes, sum);
+    }
+    zc_topics_done(&topics, &timers);
+}
+
 TEST(match_walks_each_prefix_once)
 {
     zc_topics_init(&topics, key);
