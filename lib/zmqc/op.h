@@ -6,6 +6,8 @@
 
 #include "zmqc/broker.h"
 
+#define ZC_OP_NO_MEMORY "the hub is out of memory: try again later"
+
 /* Runs one decoded message of a session. */
 void zc_op_run(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 

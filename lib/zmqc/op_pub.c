@@ -111,9 +111,10 @@ void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     struct zc_block *frame = encode(b, s, m);
     if (frame == NULL || !find_matches(b, m->name) || !keep(b, m, frame, expires)) {
         zc_block_unref(frame);
-        zc_reply_err(b, s, m->id, "unavailable", "the hub is out of memory: try again later");
+        zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
         return;
     }
+    s->cost += b->matches_len / 16; /* others have their turn before a long fan-out is repeated */
     ok_subs(b, s, m, b->matches_len);
     for (uint32_t i = 0; i < b->matches_len; i++)
         zc_reply_publish(b, &b->matches[i], frame);
@@ -128,7 +129,7 @@ void zc_op_sub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     }
     struct zc_sub *sub = zc_topics_sub(&b->topics, s, m->name);
     if (sub == NULL) {
-        zc_reply_err(b, s, m->id, "unavailable", "the hub is out of memory: try again later");
+        zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
         return;
     }
     if (zc_slice_is(m->after, "now"))

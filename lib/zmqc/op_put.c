@@ -98,7 +98,7 @@ static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_m
     }
     struct zc_message *msg = make_message(b, s, mb, m, id, request);
     if (msg == NULL) {
-        zc_reply_err(b, s, m->id, "unavailable", "the hub is out of memory: try again later");
+        zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
         return REFUSED;
     }
     int64_t ticket = m->id.len > 0 ? zc_message_remember(b, msg, key) : 0;
@@ -182,8 +182,11 @@ void zc_op_req(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     }
     q->timer.kind = ZC_TIMER_REQUEST;
     uint64_t ticket;
-    int err = zc_heap_set(&b->timers, &q->timer, zc_mono_add_ms(b->now.mono, ZC_REQUEST_MS));
-    enum outcome what = err == 0 ? store(b, s, mb, m, mid, true, &ticket) : REFUSED;
+    enum outcome what = REFUSED;
+    if (zc_heap_set(&b->timers, &q->timer, zc_mono_add_ms(b->now.mono, ZC_REQUEST_MS)) == 0)
+        what = store(b, s, mb, m, mid, true, &ticket);
+    else
+        zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
     if (what == REFUSED && !known)
         zc_request_free(&b->requests, &b->timers, q);
     release(b, mb);
