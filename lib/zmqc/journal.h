@@ -1,6 +1,6 @@
 /*
- * What the broker asks of the store below it. The node fills the three functions in; they only
- * queue work, so nothing re-enters the broker. Without a journal mailboxes live in memory.
+ * What the broker asks of the store below it. The node fills the functions in; they only queue
+ * work, so nothing re-enters the broker. Without a journal mailboxes live in memory.
  */
 #ifndef ZC_ZMQC_JOURNAL_H
 #define ZC_ZMQC_JOURNAL_H
