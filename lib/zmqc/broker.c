@@ -332,7 +332,7 @@ void zc_broker_tick(struct zc_broker *b, struct zc_now now)
 struct zc_mono zc_broker_deadline(const struct zc_broker *b)
 {
     const struct zc_timer *t = zc_heap_min(&b->timers);
-    if (!zc_list_empty(&b->yielded))
+    if (!zc_list_empty(&b->yielded) || !zc_list_empty(&b->dispatch))
         return b->now.mono;
     return t != NULL ? t->deadline : ZC_NEVER;
 }

@@ -103,6 +103,23 @@ TEST(lease_life)
     bus_end();
 }
 
+TEST(a_return_wakes_a_waiter_though_the_holder_reads_nothing)
+{
+    start();
+    struct zc_session *a = bus_attach(), *b = bus_attach();
+    char token[25], nack[100];
+    bus_call(a, "{\"op\":\"put\",\"name\":\"q\",\"text\":\"x\"}");
+    token_of(bus_call(a, "{\"op\":\"reserve\",\"name\":\"q\"}"), token);
+    bus_call(b, "{\"op\":\"take\",\"name\":\"q\"}");
+    snprintf(nack, sizeof(nack), "{\"op\":\"nack\",\"delivery\":\"%s\"}", token);
+    bus_send(a, nack);
+    CHECK(zc_hub_deadline(bus_hub).ns <= bus_now.mono.ns);
+    zc_hub_tick(bus_hub, bus_now);
+    HAS(bus_recv(b), "\"attempt\":2");
+    CHECK(zc_hub_deadline(bus_hub).ns > bus_now.mono.ns);
+    bus_end();
+}
+
 TEST(batch_and_lists)
 {
     start();
