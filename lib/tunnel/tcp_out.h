@@ -49,7 +49,7 @@ struct zc_tcp_out {
     uint32_t timed_seq; /* without timestamps: this number's acknowledgement is timed */
     struct zc_mono timed_at;
     bool timed;
-    struct zc_mono resent_at; /* una, when rxt is beyond it */
+    struct zc_mono resent_at;             /* una, when rxt is beyond it */
     struct zc_mono resend_at, persist_at; /* never both */
     bool probe;                           /* one byte goes now, whatever the window */
     bool probing;                         /* what is in flight is a probe */

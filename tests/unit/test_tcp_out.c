@@ -288,6 +288,20 @@ TEST(nudge_sends_at_once)
     peer_done(&p);
 }
 
+/* An idle connection is probed, which a peer that has forgotten it answers with a reset. */
+TEST(nudge_probes_an_idle_connection)
+{
+    struct peer p;
+    start(&p);
+    zc_tcp_nudge(&p.t, p.now);
+    CHECK(peer_hears(&p, A, 0, 1, 0));
+    struct zc_tcp_segment r = zc_tcp_segment_reset(&p.heard);
+    r.seq = p.heard.ack;
+    peer_input(&p, &r);
+    CHECK_INT(p.t.reason, ZC_TCP_RESET);
+    peer_done(&p);
+}
+
 /* ---- a closed window ---- */
 
 /* Everything is acknowledged, the window is closed and 5000 bytes wait. */
