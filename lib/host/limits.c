@@ -58,6 +58,7 @@ int zc_limits_apply(void)
     struct rlimit none = {0, 0};
     fill_standard_fds();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk to us */
     setrlimit(RLIMIT_CORE, &none);
     return raise_files();
 }

@@ -107,6 +107,17 @@ static void note_state(struct zc_hub *hub)
         hub->stopped = true;
 }
 
+/* What opening found broken, said once. */
+static void note_damage(struct zc_hub *hub)
+{
+    struct zc_log_status st;
+    zc_log_status(hub->log, &st);
+    if (st.damaged > 0)
+        zc_broker_log(hub->broker, ZC_HUB_ERR, NULL,
+                      "storage: some records were damaged or missing and are left out; zmqcat "
+                      "status counts them as set_aside; check the disk");
+}
+
 static uint64_t little(const uint8_t *p, size_t n)
 {
     uint64_t v = 0;
@@ -148,6 +159,7 @@ static void log_event(struct zc_hub *hub, struct zc_now now, const struct zc_log
         break;
     case ZC_LOG_READY:
         zc_broker_restored(b, now, zc_log_seq_max(hub->log));
+        note_damage(hub);
         hub->ready = true;
         note_state(hub);
         break;

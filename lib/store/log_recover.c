@@ -87,6 +87,11 @@ static void head_input(struct zc_log *log, const struct zc_disk_completion *done
         seq_note(log, seq);
         if (before != NULL && number < s->number && end >= ZC_SEGMENT_HEAD)
             before->limit = end;
+        else if (before == NULL && number > log->segments.items[0].number && number < s->number) {
+            /* Only the oldest segment is ever removed, so this one was lost. */
+            log->counts.damaged++;
+            log->counts.damaged_bytes += end;
+        }
     }
     r->index++;
 }

@@ -60,7 +60,7 @@ static void skip_bad(struct zc_log_scan *scan, struct zc_segment *s, uint64_t at
 static enum zc_log_scan_step scan_end(struct zc_log_scan *scan, struct zc_segment *s,
                                       struct zc_log_status *counts)
 {
-    if (scan->limit != UINT64_MAX && s->head_ok) {
+    if (scan->limit != UINT64_MAX && (s->head_ok || !scan->bad)) {
         /* The segment went on up to the limit, so what is missing was lost. */
         bad_begin(scan, scan->window_at + scan->pos);
         bad_count(scan, s, counts, scan->limit);

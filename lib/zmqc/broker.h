@@ -63,7 +63,8 @@ struct zc_waiter {
     struct zc_timer timer;
     struct zc_session *session;
     struct zc_mailbox *mailbox;
-    uint8_t op; /* enum zc_gift */
+    uint64_t turn; /* order of arrival */
+    uint8_t op;    /* enum zc_gift */
     int64_t lease_s;
     uint32_t max; /* 0: not given */
     uint16_t id_len;
@@ -160,7 +161,7 @@ struct zc_broker {
     struct zc_list yielded;                /* sessions whose input used up its turn */
     uint64_t sessions_count, bus_sessions; /* all, and those that are not the administrator's */
     uint64_t waiters_count;
-    uint64_t pub_mark;
+    uint64_t pub_mark, turn, unpark_round;
     struct zc_match *matches; /* scratch of pub */
     uint32_t matches_len, matches_cap;
 

@@ -199,11 +199,8 @@ void zc_broker_eof(struct zc_broker *b, struct zc_session *s, struct zc_now now)
 
 void zc_broker_resume(struct zc_broker *b, struct zc_session *s)
 {
-    if (s->congested && !zc_reply_over_bound(b, s)) {
-        s->congested = false;
-        for (struct zc_list *l = s->waiters.next; l != &s->waiters; l = l->next)
-            zc_broker_want_dispatch(b, ZC_CONTAINER(l, struct zc_waiter, in_session)->mailbox);
-    }
+    if (zc_reply_has_room(b, s))
+        zc_gift_unpark(b, s);
     if (!s->paused || s->scanning || s->state != ZC_SESSION_OPEN || input_stopped(b, s))
         return;
     s->heard = b->now.mono; /* it was we who did not listen */

@@ -31,7 +31,10 @@ void zc_gift_wait(struct zc_broker *b, struct zc_session *s, struct zc_mailbox *
     w->id_len = (uint16_t)m->id.len;
     if (m->id.len > 0)
         memcpy(w->id, m->id.data, m->id.len);
-    zc_list_push(&mb->waiters, &w->in_mailbox);
+    w->turn = ++b->turn;
+    zc_list_init(&w->in_mailbox);
+    if (!s->congested)
+        zc_list_push(&mb->waiters, &w->in_mailbox);
     zc_list_push(&s->waiters, &w->in_session);
     mb->waiting++;
     s->waiters_count++;
@@ -67,16 +70,44 @@ void zc_gift_waiter_free(struct zc_broker *b, struct zc_waiter *w)
     free(w);
 }
 
-/* First in line whose session can take something. */
+void zc_gift_park(struct zc_session *s)
+{
+    if (s->congested)
+        return;
+    s->congested = true;
+    for (struct zc_list *l = s->waiters.next; l != &s->waiters; l = l->next)
+        zc_list_remove(&ZC_CONTAINER(l, struct zc_waiter, in_session)->in_mailbox);
+}
+
+/* Puts w back into the line, at its turn. The session's waiters come in the order of their turns,
+ * so the search goes on from where the one before it went. */
+static void unpark_one(struct zc_broker *b, struct zc_waiter *w)
+{
+    struct zc_mailbox *mb = w->mailbox;
+    struct zc_list *at = mb->unparked == b->unpark_round ? mb->unpark_at : mb->waiters.next;
+    while (at != &mb->waiters && ZC_CONTAINER(at, struct zc_waiter, in_mailbox)->turn < w->turn)
+        at = at->next;
+    zc_list_insert_before(at, &w->in_mailbox);
+    mb->unparked = b->unpark_round;
+    mb->unpark_at = at;
+    zc_broker_want_dispatch(b, mb);
+}
+
+void zc_gift_unpark(struct zc_broker *b, struct zc_session *s)
+{
+    if (!s->congested)
+        return;
+    s->congested = false;
+    b->unpark_round++;
+    for (struct zc_list *l = s->waiters.next; l != &s->waiters; l = l->next)
+        unpark_one(b, ZC_CONTAINER(l, struct zc_waiter, in_session));
+}
+
+/* First in line. Waiters of sessions that cannot take more stand beside it. */
 static struct zc_waiter *next_waiter(const struct zc_mailbox *mb)
 {
-    for (struct zc_list *l = mb->waiters.next; l != &mb->waiters; l = l->next) {
-        struct zc_waiter *w = ZC_CONTAINER(l, struct zc_waiter, in_mailbox);
-        if (!w->session->congested &&
-            (w->op == ZC_GIFT_TAKE || w->session->deliveries_count < ZC_BROKER_LEASES_MAX))
-            return w;
-    }
-    return NULL;
+    struct zc_list *l = zc_list_first(&mb->waiters);
+    return l != NULL ? ZC_CONTAINER(l, struct zc_waiter, in_mailbox) : NULL;
 }
 
 /* Next message that is still alive. */
@@ -156,7 +187,10 @@ static void give_leases(struct zc_broker *b, struct zc_mailbox *mb, struct zc_wa
             break;
         last = h;
     }
-    if (last == NULL)
+    if (last == NULL && s->deliveries_count >= ZC_BROKER_LEASES_MAX)
+        zc_reply_gift_err(b, s, zc_slice(w->id, w->id_len), "full",
+                          "this session holds too many deliveries: ack some first");
+    else if (last == NULL)
         zc_reply_gift_err(b, s, zc_slice(w->id, w->id_len), "storage", "storage: cannot read it");
     else if (w->max > 0)
         last->end = true;

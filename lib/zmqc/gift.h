@@ -13,6 +13,10 @@ void zc_gift_wait(struct zc_broker *b, struct zc_session *s, struct zc_mailbox *
 /* Answers `mailbox: empty`. */
 void zc_gift_waiter_timeout(struct zc_broker *b, struct zc_waiter *w);
 void zc_gift_waiter_free(struct zc_broker *b, struct zc_waiter *w);
+/* The session has no room for more: its waiters leave their lines, and come back to their turns
+ * when it has read half of its bound. */
+void zc_gift_park(struct zc_session *s);
+void zc_gift_unpark(struct zc_broker *b, struct zc_session *s);
 /* Matches waiters and messages of one mailbox. */
 void zc_gift_dispatch(struct zc_broker *b, struct zc_mailbox *mb);
 /* Makes and writes the frame of a held message. */

@@ -68,6 +68,8 @@ struct zc_mailbox {
     struct zc_list queue;
     struct zc_heap returned;
     struct zc_list waiters;
+    struct zc_list *unpark_at; /* where the last waiter came back in round `unparked` */
+    uint64_t unparked;
     uint64_t queued, delayed, leased, pending, removing, waiting;
     uint64_t bytes; /* payloads queued, delayed and leased */
     uint64_t in, out, redelivered, dropped;

@@ -15,6 +15,12 @@ bool zc_reply_over_bound(const struct zc_broker *b, const struct zc_session *s)
            s->held_count > 8192;
 }
 
+bool zc_reply_has_room(const struct zc_broker *b, const struct zc_session *s)
+{
+    return zc_session_out_bytes(s) + s->held_bytes <= b->limits.session_bytes / 2 &&
+           s->held_count <= 4096;
+}
+
 void zc_reply_write(struct zc_broker *b, struct zc_session *s, struct zc_block *frame, bool sub)
 {
     if (s->state == ZC_SESSION_CLOSED)
@@ -34,7 +40,7 @@ void zc_reply_write(struct zc_broker *b, struct zc_session *s, struct zc_block *
         return;
     }
     if (zc_reply_over_bound(b, s))
-        s->congested = true;
+        zc_gift_park(s);
     zc_broker_touch(b, s);
     return;
 nomem:
@@ -85,7 +91,7 @@ void zc_reply_hold(struct zc_broker *b, struct zc_session *s, struct zc_held *h)
     s->held_subs += h->sub;
     s->held_bytes += held_bytes(h);
     if (zc_reply_over_bound(b, s))
-        s->congested = true;
+        zc_gift_park(s);
     if (!zc_list_linked(&s->stalled))
         zc_list_push(&b->stalled, &s->stalled);
 }

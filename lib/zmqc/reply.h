@@ -44,5 +44,7 @@ void zc_reply_held_free(struct zc_session *s, struct zc_held *h);
 void zc_reply_replay(struct zc_broker *b, struct zc_session *s);
 /* More output, or more that will become output, than the session's bound. */
 bool zc_reply_over_bound(const struct zc_broker *b, const struct zc_session *s);
+/* Half of the bound or less. */
+bool zc_reply_has_room(const struct zc_broker *b, const struct zc_session *s);
 
 #endif

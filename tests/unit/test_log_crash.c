@@ -436,3 +436,25 @@ TEST(crash_kill_keeps_weaker_modes)
         user_done(&u);
     }
 }
+
+/* Segments are removed from the oldest on, so a hole or an emptied file in the middle is damage. */
+TEST(crash_lost_segments_are_counted)
+{
+    for (int emptied = 0; emptied < 2; emptied++) {
+        make_image(4, 900);
+        disk_copy(&u.disk, &image);
+        struct fd_file *lost = fd_find(&u.disk, 2);
+        if (emptied)
+            lost->size = 0;
+        else
+            fd_drop(&u.disk, lost);
+        u.damage_expected = true;
+        user_open(&u);
+        CHECK(u.ready);
+        CHECK(u.missing > 0);
+        CHECK(user_status(&u).damaged > 0);
+        user_kill(&u);
+        fd_done(&image);
+        user_done(&u);
+    }
+}
