@@ -43,6 +43,20 @@ def tempdir():
     return d
 
 
+def write_file(path, data, mode=0o600):
+    """Writes a file in one step; returns its path."""
+    with open(path + ".new", "wb") as f:
+        os.fchmod(f.fileno(), mode)
+        f.write(data if isinstance(data, bytes) else data.encode())
+    os.rename(path + ".new", path)
+    return path
+
+
+def read_file(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
 def wait_for(what, seconds=10.0, step=0.01):
     """Polls what() until it is true; returns its value or raises."""
     end = time.monotonic() + seconds * SLOW
@@ -57,6 +71,8 @@ def wait_for(what, seconds=10.0, step=0.01):
 
 class Hub:
     """A zmqcat-hub process. `durable=True` gives it a mailbox directory that survives restart()."""
+
+    program = HUB
 
     def __init__(self, *options, durable=False, listen=None, env=None, start=True, wrapper=(),
                  heartbeat=None):
@@ -76,9 +92,12 @@ class Hub:
         if start:
             self.start()
 
+    def arguments(self):
+        return ["--local", "--listen", self.listen]
+
     def start(self, *more):
         out = open(self.log, "ab")
-        argv = [HUB, "--local", "--listen", self.listen] + self.options + list(more)
+        argv = [self.program] + self.arguments() + self.options + list(more)
         self.proc = subprocess.Popen(self.wrapper + argv, stdin=subprocess.DEVNULL, stdout=out,
                                      stderr=out, env=self.env)
         out.close()
@@ -99,8 +118,8 @@ class Hub:
     def run(self, argv=None, timeout=20):
         """Runs it to its end (a start that must fail); returns CompletedProcess with bytes."""
         if argv is None:
-            argv = ["--local", "--listen", self.listen] + self.options
-        return subprocess.run(self.wrapper + [HUB] + argv, stdin=subprocess.DEVNULL,
+            argv = self.arguments() + self.options
+        return subprocess.run(self.wrapper + [self.program] + argv, stdin=subprocess.DEVNULL,
                               capture_output=True, env=self.env, timeout=timeout * SLOW)
 
     def logged(self):
@@ -156,6 +175,86 @@ class Hub:
             except subprocess.TimeoutExpired:
                 self.proc.kill()
                 self.proc.wait()
+
+
+class Relay:
+    """The DERP relay of the tests; a restart keeps port and certificate."""
+
+    def __init__(self):
+        self.dir = tempdir()
+        self.map = os.path.join(self.dir, "map.json")
+        self.port = 0
+        self.proc = None
+        self.start()
+
+    def start(self):
+        self.proc = subprocess.Popen([RELAY, "--dir", self.dir, "--port", str(self.port)],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        _children.append(self.proc)
+        line = self.proc.stdout.readline().decode()
+        found = re.fullmatch(r"relay at 127\.0\.0\.1:(\d+)\n", line)
+        if not found:
+            raise AssertionError("the relay did not start: %r" % line)
+        self.port = int(found[1])
+        return self
+
+    def stop(self):
+        self.proc.kill()
+        self.proc.wait()
+        self.proc.stdout.close()
+
+    def freeze(self):
+        self.proc.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.proc.send_signal(signal.SIGCONT)
+
+    def __exit__(self, *_):
+        if self.proc.poll() is None:
+            self.stop()
+
+
+class TunnelHub(Hub):
+    """A hub with a tunnel through a relay. Its key survives restart()."""
+
+    def __init__(self, relay, *options, start=True, **more):
+        super().__init__(*options, start=False, **more)
+        self.relay = relay
+        self.key = os.path.join(self.dir, "key")
+        self.token_file = os.path.join(self.dir, "token")
+        if start:
+            self.start()
+
+    def arguments(self):
+        return ["--listen", self.listen, "--derp-map", self.relay.map, "--key-file", self.key,
+                "--token-out", self.token_file]
+
+    def token(self):
+        """The token, once the hub has logged in."""
+        wait_for(lambda: os.path.exists(self.token_file))
+        with open(self.token_file) as f:
+            return f.read().strip()
+
+
+class Spoke(Hub):
+    """A zmqcat-spoke process; token: a file."""
+
+    program = SPOKE
+
+    def __init__(self, token, *options, start=True, **more):
+        super().__init__(*options, start=False, **more)
+        self.token_file = token
+        self.key = os.path.join(self.dir, "key")
+        if start:
+            self.start()
+
+    def arguments(self):
+        named = ["--token-file", self.token_file] if self.token_file else []
+        return ["--listen", self.listen, "--key-file", self.key] + named
+
+    def joined(self, seconds=10.0):
+        wait_for(lambda: self.status()["tunnel"]["state"] == "up", seconds)
+        return self
 
 
 def frame(obj=None, **fields):
@@ -317,6 +416,25 @@ class Case(unittest.TestCase):
         self.addCleanup(hub.__exit__)
         return hub
 
+    def relay(self):
+        relay = Relay()
+        self.addCleanup(relay.__exit__)
+        return relay
+
+    def tunnel_hub(self, relay, *options, **more):
+        hub = TunnelHub(relay, *options, **more)
+        self.addCleanup(hub.__exit__)
+        return hub
+
+    def spoke(self, token, *options, **more):
+        """token: a file, or the hub."""
+        if isinstance(token, TunnelHub):
+            token.token()
+            token = token.token_file
+        spoke = Spoke(token, *options, **more)
+        self.addCleanup(spoke.__exit__)
+        return spoke
+
     def conn(self, hub, **more):
         c = Conn(hub.path, **more)
         self.addCleanup(c.close)
@@ -349,6 +467,14 @@ def cli(*args, stdin=None, env=None, timeout=20, listen=None, cwd=None):
     source = None if stdin is not None else subprocess.DEVNULL
     return subprocess.run(argv, input=stdin, stdin=source, capture_output=True, env=e,
                           timeout=timeout * SLOW, cwd=cwd)
+
+
+def nodekey(path):
+    """The node key of a key file."""
+    got = cli("nodekey", path)
+    if got.returncode != 0:
+        raise AssertionError(got.stderr)
+    return got.stdout.decode().strip()
 
 
 def skip(why):

@@ -211,7 +211,8 @@ void zc_conn_end(struct zc_conn *c, bool reset)
     if (reset)
         arm_reset(c);
     if (reset || c->eof || c->dialling || c->host->stopping || shutdown(c->fd, SHUT_WR) < 0) {
-        zc_conn_drop(c);
+        shut(c);
+        zc_conn_core_detach(c, reset);
         return;
     }
     c->blocked = false;

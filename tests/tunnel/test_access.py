@@ -1,0 +1,75 @@
+"""Which spokes a hub lets in."""
+import os, signal, stat, sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness
+from harness import Case, cli, nodekey, read_file, tempdir, wait_for, write_file
+
+
+class Access(Case):
+    def setUp(self):
+        self.r = self.relay()
+        self.key = os.path.join(tempdir(), "spoke.key")
+        got = cli("keygen", self.key)
+        self.assertEqual(got.returncode, 0, got.stderr)
+        self.node = got.stdout.decode().strip()
+        self.assertRegex(self.node, r"\Anodekey:[0-9a-f]{64}\Z")
+        self.assertEqual(nodekey(self.key), self.node)
+        self.assertEqual(stat.S_IMODE(os.stat(self.key).st_mode), 0o600)
+
+    def test_keygen_leaves_what_is_there(self):
+        before = read_file(self.key)
+        self.assertEqual(cli("keygen", "--hub", self.key).returncode, 1)
+        self.assertEqual(read_file(self.key), before)
+
+    def test_only_listed_spokes_come_in(self):
+        h = self.tunnel_hub(self.r, "--allow", self.node)
+        good = self.spoke(h, "--key-file", self.key).joined()
+        self.conn(good).sync()
+        bad = self.spoke(h, "--wait-hub", "2s")
+        c = self.conn(bad)
+        c.send(v=1, op="ping", id="p")
+        self.assertErr(c.recv(), "unavailable")
+        self.assertEqual(len(h.status()["tunnel"]["peers"]), 1)
+        self.assertGreater(h.status()["tunnel"]["refused"], 0)
+
+    def test_allow_file_is_read_again(self):
+        path = write_file(os.path.join(tempdir(), "allow"), "# nobody yet\n\n")
+        h = self.tunnel_hub(self.r, "--allow-file", path)
+        s = self.spoke(h, "--key-file", self.key, "--wait-hub", "2s")
+        c = self.conn(s)
+        c.send(v=1, op="ping", id="p")
+        self.assertErr(c.recv(), "unavailable")
+        write_file(path, "# friends\n  %s # the first\r\n" % self.node)
+        h.proc.send_signal(signal.SIGHUP)
+        s.joined(15)
+        c = self.conn(s, hello=True)
+        write_file(path, "nonsense\n")
+        h.proc.send_signal(signal.SIGHUP)
+        wait_for(lambda: "line 1" in h.logged())
+        c.sync()
+        write_file(path, "#\n")
+        h.proc.send_signal(signal.SIGHUP)
+        c.send(v=1, op="ping", id="p")
+        self.assertTrue(c.closed(45))
+
+    def test_bad_lists_stop_the_start(self):
+        for options in (["--allow", ""], ["--allow", "nodekey:12"], ["--allow-file", "/nonexistent"],
+                        ["--allow-file", write_file(os.path.join(tempdir(), "a"), "x\n")], ["--no-psk"],
+                        ["--no-psk", "--open", "--allow", self.node], ["--open", "--local"],
+                        ["--region", "a b"], ["--forward", "0"], ["--forward", "7"]):
+            with self.subTest(options):
+                got = self.tunnel_hub(self.r, *options, start=False).run()
+                self.assertEqual(got.returncode, 78, got.stderr)
+                self.assertEqual(got.stderr.count(b"\n") - got.stderr.count(b": made\n"), 1)
+
+    def test_no_psk(self):
+        h = self.tunnel_hub(self.r, "--no-psk", "--open")
+        with_psk = len(self.tunnel_hub(self.r).token())
+        self.assertLess(len(h.token()), with_psk)
+        self.spoke(h).joined()
+        self.assertNotEqual(cli("rotate", "--listen", h.listen).returncode, 0)
+
+
+if __name__ == "__main__":
+    harness.main()

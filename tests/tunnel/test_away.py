@@ -1,0 +1,117 @@
+# serial
+"""Hub, relay or spoke goes and comes back."""
+import os, subprocess, sys, time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness
+from harness import Case, cli, tempdir, wait_for, write_file
+
+
+def lines(daemon):
+    return daemon.logged().count("\n")
+
+
+class Away(Case):
+    """One of the three goes and comes back."""
+
+    def setUp(self):
+        self.r = self.relay()
+        self.h = self.tunnel_hub(self.r, durable=True)
+        self.s = self.spoke(self.h).joined()
+
+    def usable(self, seconds):
+        """A new client of the spoke is served within the time."""
+        start = time.monotonic()
+        c = self.conn(self.s, timeout=seconds)
+        c.put("alive", "x")
+        self.assertEqual(c.call(v=1, op="take", name="alive", id="t")["text"], "x")
+        return time.monotonic() - start
+
+    def test_relay_restarts_and_connections_live(self):
+        c = self.conn(self.s, hello=True, timeout=20)
+        self.r.stop()
+        c.send(v=1, op="put", name="a", text="1", id="1")
+        time.sleep(2)
+        self.r.start()
+        self.usable(10)
+        self.assertFrame(c.recv(), op="ok", id="1")
+
+    def test_relay_dies_while_much_is_on_its_way(self):
+        data = os.urandom(900000)
+        path = write_file(os.path.join(tempdir(), "f"), data)
+        puts = [subprocess.Popen([harness.CLI, "put", "big", "--file", path, "--listen",
+                                  self.s.listen]) for _ in range(8)]
+        time.sleep(0.05)
+        self.r.stop()
+        time.sleep(1)
+        self.r.start()
+        self.assertEqual([p.wait(60 * harness.SLOW) for p in puts], [0] * 8)
+        for _ in range(8):
+            self.assertEqual(cli("take", "big", "--raw", listen=self.h.listen).stdout, data)
+
+    def test_relay_that_is_a_black_hole_is_waited_for(self):
+        c = self.conn(self.s, hello=True, timeout=20)
+        self.r.freeze()
+        c.send(v=1, op="put", name="a", text="1", id="1")
+        time.sleep(3)
+        self.r.thaw()
+        self.assertFrame(c.recv(), op="ok", id="1")
+
+    def test_hub_restarts_with_the_same_key(self):
+        token = self.h.token()
+        old = self.conn(self.s, hello=True)
+        self.conn(self.s).put("kept", "x")
+        self.h.kill()
+        self.h.start()
+        self.assertLess(self.usable(5), 5)
+        self.assertTrue(old.closed(10))
+        self.assertEqual(self.h.token(), token)
+        self.assertEqual(self.conn(self.s).call(v=1, op="take", name="kept", id="t")["text"], "x")
+
+    def test_hub_is_away_and_clients_are_told(self):
+        s = self.spoke(self.h, "--wait-hub", "1s").joined()
+        self.h.stop()
+        wait_for(lambda: s.status()["tunnel"]["state"] != "up", 30)
+        start = time.monotonic()
+        c = self.conn(s)
+        c.send(v=1, op="ping", id="p")
+        got = c.recv()
+        self.assertErr(got, "unavailable")
+        self.assertTrue(got["error"].startswith("hub unreachable: "), got)
+        self.assertTrue(c.closed())
+        self.assertGreater(time.monotonic() - start, 0.9)
+        self.h.start()
+        self.conn(s, timeout=10).sync()
+
+    def test_spoke_restarts_with_the_same_key(self):
+        held = self.conn(self.h)
+        held.put("mine", "x")
+        c = self.conn(self.s)
+        c.call(v=1, op="reserve", name="mine", id="r", lease=600)
+        self.s.kill()
+        self.s.start()
+        self.s.joined()
+        self.usable(5)
+        # The new spoke's tunnel ends what the old one held.
+        self.assertEqual(self.conn(self.h).call(v=1, op="reserve", name="mine", id="r")["text"],
+                         "x")
+
+    def test_quiet_while_the_hub_is_away(self):
+        self.h.stop()
+        before = lines(self.s)
+        time.sleep(8)
+        self.assertLessEqual(lines(self.s) - before, 10, self.s.logged())
+
+    def test_quiet_while_the_relay_is_away(self):
+        self.r.stop()
+        before = lines(self.s), lines(self.h)
+        time.sleep(8)
+        self.assertLessEqual(lines(self.s) - before[0], 10, self.s.logged())
+        self.assertLessEqual(lines(self.h) - before[1], 10, self.h.logged())
+        self.assertIn("Connection refused", self.s.logged())
+        self.r.start()
+        self.usable(10)
+
+
+if __name__ == "__main__":
+    harness.main()
