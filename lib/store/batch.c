@@ -99,6 +99,14 @@ int zc_batch_append(struct zc_batches *q, uint64_t ticket, enum zc_record_type t
     return 0;
 }
 
+/* Moves q->at past batches with nothing more to write; one may be empty because all of it was cut
+ * off. */
+static void at_settle(struct zc_batches *q)
+{
+    while (q->at != NULL && q->at->closed && q->at->written == q->at->count)
+        q->at = q->at->next;
+}
+
 void zc_batch_written(struct zc_batches *q, uint32_t n)
 {
     struct zc_batch *b = q->at;
@@ -109,8 +117,7 @@ void zc_batch_written(struct zc_batches *q, uint32_t n)
         q->waiting -= size;
         q->unsynced += size;
     }
-    if (b->written == b->count && b->closed)
-        q->at = b->next;
+    at_settle(q);
 }
 
 void zc_batch_release(struct zc_batches *q, uint64_t ticket)
@@ -164,8 +171,7 @@ void zc_batch_rewind(struct zc_batches *q)
         b->written_pos = b->kept_pos;
     }
     q->at = q->first;
-    while (q->at != NULL && q->at->closed && q->at->written == q->at->count)
-        q->at = q->at->next; /* all of it was cut off */
+    at_settle(q);
     q->waiting += q->unsynced;
     q->unsynced = 0;
 }
@@ -187,8 +193,7 @@ void zc_batch_cut(struct zc_batches *q, struct zc_batch *at, uint32_t from)
         recycle(q, b);
     }
     q->last = at;
-    if (q->at == at && at->written == at->count)
-        q->at = NULL;
+    at_settle(q);
 }
 
 void zc_batch_clear(struct zc_batches *q)

@@ -128,6 +128,63 @@ TEST(log_slow_create_then_full)
     user_done(&u);
 }
 
+/* Completes what is with the disk, but no CREATE. */
+static void all_but_create(void)
+{
+    user_events(&u);
+    user_ops(&u);
+    for (int i = 0; i < u.disk.queued;) {
+        if (u.disk.queue[i].kind == ZC_DISK_CREATE) {
+            i++;
+            continue;
+        }
+        user_complete(&u, i);
+        user_events(&u);
+        user_ops(&u);
+        i = 0;
+    }
+}
+
+/* A small put is with the disk and a large one, which may not fit any more, waits alone when it
+ * turns out that there is no next segment. True: the large one was refused. */
+static bool full_behind_a_write(int puts)
+{
+    user_init(&u, 21);
+    user_open(&u);
+    u.disk.fail_creates = true;
+    u.disk.fail_err = ZC_ENOSPC;
+    for (int i = 0; i < puts; i++) {
+        CHECK(user_put(&u) > 0);
+        all_but_create();
+    }
+    user_put(&u);
+    user_ops(&u);
+    while (user_len(&u, u.seq_next) < 9000)
+        u.seq_next++;
+    user_put(&u);
+    for (int i = 0; i < u.disk.queued; i++)
+        if (u.disk.queue[i].kind == ZC_DISK_CREATE) {
+            user_complete(&u, i);
+            break;
+        }
+    user_run(&u);
+    bool refused = u.failed_events > 0;
+    CHECK_INT(u.state, ZC_LOG_FULL);
+    CHECK_INT(user_remove(&u, 1), 0);
+    user_run(&u);
+    CHECK_INT(u.msgs[1].state, U_GONE);
+    user_done(&u);
+    return refused;
+}
+
+TEST(log_full_cuts_behind_a_write)
+{
+    int refused = 0;
+    for (int puts = 200; puts < 480; puts++)
+        refused += full_behind_a_write(puts);
+    CHECK(refused > 3);
+}
+
 TEST(log_failed_sync_moves)
 {
     user_init(&u, 13);
