@@ -243,14 +243,17 @@ void zc_log_write_cut(struct zc_log *log)
     bool told = log->write.phase == ZC_WRITE_IDLE || log->write.phase == ZC_WRITE_SYNCING;
     uint64_t busy = told ? 0 : log->write.items;
     busy += log->behind.phase == ZC_WRITE_IDLE ? 0 : log->behind.items;
-    for (; b != NULL; b = b->next)
-        for (uint32_t i = b->written; i<b->count; i++, busy -= busy> 0) {
+    for (; b != NULL; b = b->next) {
+        for (uint32_t i = b->written; i < b->count; i++) {
             end += b->items[i].size;
-            if (busy > 0 || end <= room)
-                continue;
-            log->failed_due = true;
-            log->failed_above = b->ticket + i - 1;
-            zc_batch_cut(&log->batches, b, i);
-            return;
+            if (busy > 0) {
+                busy--;
+            } else if (end > room) {
+                log->failed_due = true;
+                log->failed_above = b->ticket + i - 1;
+                zc_batch_cut(&log->batches, b, i);
+                return;
+            }
         }
+    }
 }
