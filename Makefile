@@ -227,6 +227,8 @@ SYSUSERS_FILES := $(wildcard systemd/*.sysusers)
 MAN_FILES := $(wildcard docs/man/*.[1-8])
 D = $(DESTDIR)
 .PHONY: install uninstall
+# The system's cache of libraries, when it is the system that we install into.
+LDCONFIG = $(if $(DESTDIR),,@[ $$(id -u) != 0 ] || ! command -v ldconfig >/dev/null || ldconfig)
 install: all ## install under DESTDIR and PREFIX
 	$(INSTALL) -d $(D)$(BINDIR) $(D)$(LIBDIR)/pkgconfig $(D)$(INCLUDEDIR)
 	$(INSTALL) -m 755 $(PROGRAMS) $(D)$(BINDIR)
@@ -245,6 +247,12 @@ ifeq ($(SERVICE),systemd)
 	for u in $(SYSUSERS_FILES); do n=$${u##*/}; \
 		$(INSTALL) -m 644 $$u $(D)$(SYSUSERSDIR)/$${n%.sysusers}.conf || exit 1; done
 endif
+ifeq ($(UNAME),Linux)
+# The loader finds a library in /usr/local/lib by its cache only.
+	@if [ -z '$(D)' ] && [ "$$(id -u)" = 0 ] && command -v ldconfig >/dev/null; then \
+		case $(LIBDIR) in /usr/*) ldconfig ;; esac; fi
+endif
+	$(LDCONFIG)
 uninstall: ## remove what `make install` installed
 	rm -f $(PROGRAMS:$(B)/%=$(D)$(BINDIR)/%) $(D)$(INCLUDEDIR)/zmqcat.h \
 		$(D)$(LIBDIR)/libzmqcat.a $(D)$(LIBDIR)/$(SOFILE) $(D)$(LIBDIR)/$(SONAME) \
@@ -254,6 +262,7 @@ ifeq ($(SERVICE),systemd)
 	rm -f $(UNIT_FILES:systemd/%=$(D)$(UNITDIR)/%) \
 		$(SYSUSERS_FILES:systemd/%.sysusers=$(D)$(SYSUSERSDIR)/%.conf)
 endif
+	$(LDCONFIG)
 
 .PHONY: clean
 clean: ## remove all that was built
