@@ -128,6 +128,8 @@ enum zc_tcp_state zc_tcpmux_state(const struct zc_tcpmux_conn *c);
  * backed-off timers start over; idle connections are probed, so that a remote that has forgotten
  * them resets them. */
 void zc_tcpmux_nudge(struct zc_tcpmux *m, struct zc_now now, const struct zc_ip6_addr *remote);
+/* Idle connections of remote over which nothing came after `since` are probed (again). */
+void zc_tcpmux_probe(struct zc_tcpmux *m, const struct zc_ip6_addr *remote, struct zc_mono since);
 /* The remote is gone for good: ends all its connections, without a packet, with
  * ZC_TCP_TIMEOUT. */
 void zc_tcpmux_forget(struct zc_tcpmux *m, struct zc_now now, const struct zc_ip6_addr *remote);

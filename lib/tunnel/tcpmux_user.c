@@ -203,6 +203,18 @@ void zc_tcpmux_nudge(struct zc_tcpmux *m, struct zc_now now, const struct zc_ip6
     }
 }
 
+void zc_tcpmux_probe(struct zc_tcpmux *m, const struct zc_ip6_addr *remote, struct zc_mono since)
+{
+    struct zc_tcpmux_remote *r = zc_tcpmux_find_remote(m, remote);
+    if (r == NULL)
+        return;
+    for (struct zc_list *l = r->conns.next; l != &r->conns; l = l->next) {
+        struct zc_tcpmux_conn *c = ZC_CONTAINER(l, struct zc_tcpmux_conn, in_remote);
+        zc_tcp_probe(&c->tcp, since);
+        zc_tcpmux_settle(m, c); /* a probe ends none */
+    }
+}
+
 void zc_tcpmux_forget(struct zc_tcpmux *m, struct zc_now now, const struct zc_ip6_addr *remote)
 {
     struct zc_tcpmux_remote *r;

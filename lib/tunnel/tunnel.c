@@ -24,10 +24,11 @@ static void take_config(struct zc_tunnel *t, const struct zc_tunnel_config *c)
     if (t->has_psk)
         t->psk = *c->psk;
     t->clients_max = c->clients_max;
-    t->dial_till = t->sweep_at = t->meow_at = ZC_NEVER;
+    t->dial_till = t->sweep_at = t->meow_at = t->probe_at = ZC_NEVER;
     zc_list_init(&t->peers);
     zc_list_init(&t->owed);
     zc_list_init(&t->told);
+    zc_list_init(&t->probing);
     zc_rng_bytes(t->rng, t->hash_key, sizeof(t->hash_key));
     zc_rate_init(&t->newcomers, NEWCOMERS_INTERVAL_MS, NEWCOMERS_BURST);
     zc_wg_init(&t->wg, &t->private_key, t->rng, t->role == ZC_TUNNEL_CLIENT ? 1 : t->clients_max);
@@ -98,6 +99,7 @@ void zc_tunnel_tick(struct zc_tunnel *t, struct zc_now now)
     zc_tunnel_relay_tick(t, now);
     zc_wg_tick(&t->wg, now);
     zc_tunnel_input_events(t, now);
+    zc_tunnel_peer_probe(t, now);
     zc_tcpmux_tick(t->mux, now);
     zc_tunnel_server_sweep(t, now);
 }
@@ -107,6 +109,7 @@ struct zc_mono zc_tunnel_deadline(const struct zc_tunnel *t)
     struct zc_mono at = zc_tunnel_relay_deadline(t);
     at = zc_mono_min(at, zc_wg_deadline(&t->wg));
     at = zc_mono_min(at, zc_tcpmux_deadline(t->mux));
+    at = zc_mono_min(at, t->probe_at);
     return zc_mono_min(at, zc_mono_min(t->sweep_at, t->meow_at));
 }
 

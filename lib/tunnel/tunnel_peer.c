@@ -8,6 +8,9 @@
 
 /* The round trip time is measured after a handshake, at most so often. */
 #define PING_EVERY_MS 30000
+/* The first probe may be lost: again after 1, 3, 7, 15 and 31 s. */
+#define PROBE_FIRST_MS 1000
+#define PROBES_MAX 5
 
 static const uint8_t peer_prefix[6] = {0xfd, 0x7a, 0x11, 0x5c, 0xa1, 0xe0};
 
@@ -91,6 +94,7 @@ void zc_tunnel_peer_forget(struct zc_tunnel *t, struct zc_now now, struct zc_tun
     zc_list_remove(&p->all);
     zc_list_remove(&p->owed);
     zc_list_remove(&p->told);
+    zc_list_remove(&p->probing);
     t->peers_count--;
     t->cursor = NULL;
     peer_free(p);
@@ -138,6 +142,31 @@ void zc_tunnel_peer_is_up(struct zc_tunnel *t, struct zc_now now, struct zc_tunn
     tell(t, p);
     /* Connections that the peer has forgotten are to learn it now. */
     zc_tcpmux_nudge(t->mux, now, &p->addr);
+    p->up_at = now.mono;
+    p->probes = 0;
+    p->probe_at = zc_mono_add_ms(now.mono, PROBE_FIRST_MS);
+    zc_list_remove(&p->probing);
+    zc_list_push(&t->probing, &p->probing);
+    t->probe_at = zc_mono_min(t->probe_at, p->probe_at);
+}
+
+void zc_tunnel_peer_probe(struct zc_tunnel *t, struct zc_now now)
+{
+    if (now.mono.ns < t->probe_at.ns)
+        return;
+    t->probe_at = ZC_NEVER;
+    for (struct zc_list *l = t->probing.next, *next; l != &t->probing; l = next) {
+        struct zc_tunnel_peer *p = ZC_CONTAINER(l, struct zc_tunnel_peer, probing);
+        next = l->next;
+        if (p->probe_at.ns <= now.mono.ns) {
+            zc_tcpmux_probe(t->mux, &p->addr, p->up_at);
+            p->probe_at = zc_mono_add_ms(now.mono, PROBE_FIRST_MS << ++p->probes);
+        }
+        if (p->probes == PROBES_MAX)
+            zc_list_remove(l);
+        else
+            t->probe_at = zc_mono_min(t->probe_at, p->probe_at);
+    }
 }
 
 void zc_tunnel_peer_is_down(struct zc_tunnel *t, struct zc_tunnel_peer *p, const char *why)

@@ -15,9 +15,12 @@
 
 /* A client of a server, or the server of a client. */
 struct zc_tunnel_peer {
-    struct zc_list all;         /* in the order in which they came */
-    struct zc_list owed;        /* SERVER: a Meowed is due */
-    struct zc_list told;        /* an event is due */
+    struct zc_list all;     /* in the order in which they came */
+    struct zc_list owed;    /* SERVER: a Meowed is due */
+    struct zc_list told;    /* an event is due */
+    struct zc_list probing; /* it came up: idle connections are probed until they answer */
+    struct zc_mono up_at, probe_at;
+    uint32_t probes;
     struct zc_map_node by_addr; /* by_key is the WireGuard device's */
     struct zc_wgpeer *wg;
     struct zc_key key;
@@ -70,7 +73,8 @@ struct zc_tunnel {
     uint32_t peers_count;
     struct zc_map by_addr;
     uint8_t hash_key[16];
-    struct zc_list owed, told;
+    struct zc_list owed, told, probing;
+    struct zc_mono probe_at;       /* no later than any of probing */
     struct zc_tunnel_peer *cursor; /* the peer of index cursor_index, or NULL */
     uint32_t cursor_index;
 
@@ -101,6 +105,8 @@ void zc_tunnel_peer_forget(struct zc_tunnel *t, struct zc_now now, struct zc_tun
 struct zc_tunnel_peer *zc_tunnel_peer_find(const struct zc_tunnel *t, const struct zc_key *key);
 struct zc_tunnel_peer *zc_tunnel_peer_at(const struct zc_tunnel *t, const struct zc_ip6_addr *addr);
 void zc_tunnel_peer_is_up(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p);
+/* Probes that are due. */
+void zc_tunnel_peer_probe(struct zc_tunnel *t, struct zc_now now);
 /* why is static text. */
 void zc_tunnel_peer_is_down(struct zc_tunnel *t, struct zc_tunnel_peer *p, const char *why);
 void zc_tunnel_peer_psk_wrong(struct zc_tunnel *t, struct zc_tunnel_peer *p);

@@ -44,6 +44,7 @@ struct relay {
     uint64_t turns;
     uint32_t loss_permille;
     uint64_t forwarded, dropped, lost;
+    uint64_t hash; /* of all bytes from nodes */
 };
 
 static inline void relay_init(struct relay *r, uint8_t seed)
@@ -209,6 +210,8 @@ static inline void relay_upgrade(struct relay *r, struct relay_conn *c)
 static inline void relay_input(struct relay *r, int index, const uint8_t *data, size_t len)
 {
     struct relay_conn *c = &r->conns[index];
+    for (size_t i = 0; i < len; i++)
+        r->hash = (r->hash ^ data[i]) * UINT64_C(0x100000001b3);
     relay_put(&c->in, data, len);
     if (!c->upgraded)
         relay_upgrade(r, c);
