@@ -93,7 +93,11 @@ static void note_state(struct zc_hub *hub)
     hub->state_told = st.state;
     hub->note_level = ZC_HUB_ERR;
     if (st.state == ZC_LOG_FULL) {
-        hub->note = "storage: the disk is full: puts are refused, takes go on; free some space";
+        hub->note =
+            st.last_err == ZC_ENOSPC || st.last_err == 0
+                ? "storage: the disk is full: puts are refused, takes go on; free some space"
+                : "storage: no new segment can be made: puts are refused, takes go on; is the "
+                  "mailbox directory still there, and writable?";
     } else if (st.state == ZC_LOG_ERROR) {
         hub->note = "storage: writing failed: puts, takes and acks are refused until it works; "
                     "check the disk";

@@ -253,7 +253,9 @@ void zc_broker_synced(struct zc_broker *b, struct zc_now now, uint64_t ticket)
 void zc_broker_failed(struct zc_broker *b, struct zc_now now, uint64_t ticket)
 {
     b->now = now;
-    b->written = b->synced = ticket;
+    /* What is below may still be on its way. */
+    if (b->written > ticket)
+        b->written = ticket;
     zc_reply_fail(b, ticket);
     zc_settle_failed(b, ticket);
     zc_reply_release_all(b);

@@ -39,6 +39,7 @@
 #define ZC_BROKER_SUBS_MAX 1024
 #define ZC_BROKER_TURN_COST                                                                        \
     8192                       /* work of one session before others have their turn; a frame is 1 */
+#define ZC_BROKER_IN_MAX (UINT64_C(256) << 20) /* unfinished frames of all sessions */
 #define ZC_BROKER_LOG_MAX 1024 /* log and trace lines kept for the host */
 
 /* Kinds of timers in the one heap. */
@@ -177,6 +178,7 @@ struct zc_broker {
     struct zc_line *line_told;
 
     uint64_t hot_bytes;
+    uint64_t in_bytes; /* kept in sessions: unfinished frames, and what waits for its turn */
     struct zc_counters count;
     struct zc_msg in, out; /* scratch */
     struct zc_buf scratch;

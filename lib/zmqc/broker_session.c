@@ -69,6 +69,7 @@ void zc_broker_detach(struct zc_broker *b, struct zc_session *s, struct zc_now n
     drop_requests(b, s);
     zc_gift_session_end(b, s);
     zc_heap_remove(&b->timers, &s->timer);
+    b->in_bytes -= s->in.len;
     b->sessions_count--;
     b->bus_sessions -= !s->control;
     zc_session_free(s);
@@ -145,19 +146,33 @@ static size_t scan(struct zc_broker *b, struct zc_session *s, uint8_t *data, siz
     return pos;
 }
 
+static void drop_input(struct zc_broker *b, struct zc_session *s)
+{
+    b->in_bytes -= s->in.len;
+    zc_buf_done(&s->in);
+}
+
 static void keep(struct zc_broker *b, struct zc_session *s, const uint8_t *data, size_t len)
 {
-    if (len > 0 && zc_buf_append(&s->in, data, len) != 0)
+    if (len == 0)
+        return;
+    if (b->in_bytes + len > ZC_BROKER_IN_MAX)
+        zc_broker_kill(b, s, "too many unfinished frames in all sessions: session ended");
+    else if (zc_buf_append(&s->in, data, len) != 0)
         zc_broker_kill(b, s, "out of memory: session ended");
+    else
+        b->in_bytes += len;
 }
 
 static void scan_kept(struct zc_broker *b, struct zc_session *s)
 {
     size_t used = scan(b, s, s->in.data, s->in.len);
-    if (s->state != ZC_SESSION_OPEN || used == s->in.len)
-        zc_buf_done(&s->in);
-    else
+    if (s->state != ZC_SESSION_OPEN || used == s->in.len) {
+        drop_input(b, s);
+    } else {
+        b->in_bytes -= used;
         zc_buf_consume(&s->in, used);
+    }
 }
 
 void zc_broker_input(struct zc_broker *b, struct zc_session *s, struct zc_now now, uint8_t *data,
@@ -183,7 +198,7 @@ static void end_input(struct zc_broker *b, struct zc_session *s)
         zc_gift_waiter_free(b, ZC_CONTAINER(s->waiters.next, struct zc_waiter, in_session));
     drop_subs(b, s);
     drop_requests(b, s);
-    zc_buf_done(&s->in);
+    drop_input(b, s);
     s->state = ZC_SESSION_ENDING;
     zc_broker_touch(b, s);
 }

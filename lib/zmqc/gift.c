@@ -307,6 +307,7 @@ void zc_gift_damaged(struct zc_broker *b, struct zc_message *m)
         out->id = zc_slice(h->id, h->id_len);
         out->error = zc_slice_str("storage: the message is damaged and was set aside");
         out->code = zc_slice_str("storage");
+        out->end = h->end; /* of a batch: nothing more comes */
         s->held_bytes -= m->body_len;
         if (m->delivery != NULL)
             m->delivery->held = NULL;

@@ -28,7 +28,7 @@ static uint64_t token_hash(const struct zc_broker *b, struct zc_slice token)
 
 static uint64_t message_hash(const struct zc_broker *b, uint64_t serial, struct zc_slice id)
 {
-    uint8_t text[8 + 32 + ZC_MSG_STRING_MAX];
+    uint8_t text[8 + ZC_MSG_MESSAGE_ID_MAX];
     memcpy(text, &serial, 8);
     if (id.len > sizeof(text) - 8)
         id.len = sizeof(text) - 8;

@@ -105,7 +105,7 @@ void zc_message_free(struct zc_broker *b, struct zc_message *m)
 void zc_message_key(struct zc_broker *b, const struct zc_mailbox *mb, struct zc_slice message_id,
                     uint64_t ret_key[2])
 {
-    uint8_t text[8 + 32 + ZC_MSG_STRING_MAX];
+    uint8_t text[8 + ZC_MSG_MESSAGE_ID_MAX];
     ZC_ASSERT(message_id.len <= sizeof(text) - 8);
     memcpy(text, &mb->node.hash, 8);
     memcpy(text + 8, message_id.data, message_id.len);
@@ -133,6 +133,18 @@ int zc_message_remember(struct zc_broker *b, struct zc_message *m, const uint64_
     m->id_tag = key[1];
     m->deduped = true;
     return 0;
+}
+
+void zc_message_recall_id(struct zc_broker *b, struct zc_message *m)
+{
+    struct zc_item item;
+    uint64_t key[2];
+    if (m->deduped || m->body == NULL || zc_item_decode(zc_block_slice(m->body), &item) != 0 ||
+        item.id.len > ZC_MSG_MESSAGE_ID_MAX)
+        return;
+    zc_message_key(b, m->mailbox, item.id, key);
+    if (zc_message_by_key(b, key) == NULL)
+        (void)!zc_message_remember(b, m, key); /* without memory a duplicate is possible */
 }
 
 void zc_message_forget_id(struct zc_broker *b, struct zc_message *m)

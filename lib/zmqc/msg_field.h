@@ -4,6 +4,8 @@
 #ifndef ZC_ZMQC_MSG_FIELD_H
 #define ZC_ZMQC_MSG_FIELD_H
 
+#define ZC_MSG_ID_LONG "id is longer than 1,024 bytes"
+
 #include "zmqc/msg.h"
 
 enum zc_msg_kind {

@@ -7,12 +7,10 @@
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
 
-#define MESSAGE_ID_MAX (32 + ZC_MSG_STRING_MAX)
-
 /* s<serial>:<id>, or 24 random hex digits without an id. Returns the length; *ret_scope that of the
  * part before the client's id. */
 static size_t message_id(struct zc_broker *b, const struct zc_session *s, struct zc_slice id,
-                         uint8_t ret_id[MESSAGE_ID_MAX], size_t *ret_scope)
+                         uint8_t ret_id[ZC_MSG_MESSAGE_ID_MAX], size_t *ret_scope)
 {
     *ret_scope = 0;
     if (id.len == 0) {
@@ -144,7 +142,7 @@ void zc_op_put(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     struct zc_mailbox *mb = mailbox(b, s, m);
     if (mb == NULL)
         return;
-    uint8_t id[MESSAGE_ID_MAX];
+    uint8_t id[ZC_MSG_MESSAGE_ID_MAX];
     size_t scope, len = message_id(b, s, m->id, id, &scope);
     uint64_t ticket;
     if (store(b, s, mb, m, zc_slice(id, len), false, &ticket) != REFUSED)
@@ -163,7 +161,7 @@ void zc_op_req(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     struct zc_mailbox *mb = mailbox(b, s, m);
     if (mb == NULL)
         return;
-    uint8_t id[MESSAGE_ID_MAX];
+    uint8_t id[ZC_MSG_MESSAGE_ID_MAX];
     size_t scope, len = message_id(b, s, m->id, id, &scope);
     struct zc_slice mid = zc_slice(id, len);
     struct zc_request *q = zc_request_find(&b->requests, mid, mb->node.hash);

@@ -67,6 +67,7 @@ void zc_settle_revive(struct zc_broker *b, struct zc_message *m)
     m->settled = false;
     m->mailbox->redelivered++;
     b->count.redelivered++;
+    zc_message_recall_id(b, m);
     zc_message_show(b, m); /* stores it again: its removal is on disk */
 }
 
@@ -133,6 +134,7 @@ void zc_settle_failed(struct zc_broker *b, uint64_t ticket)
             m->attempt--;
         m->taken = false;
         set_orphan(b, m, false);
+        zc_message_recall_id(b, m);
         zc_message_show(b, m);
     }
     /* Only now: what is stored again has a ticket above the failed ones. */

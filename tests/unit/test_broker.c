@@ -1,6 +1,7 @@
 /* The broker's rules, driven by frames through a hub in memory. */
 #include "bus.h"
 #include "test.h"
+#include "zmqc/msg.h"
 
 static void start(void)
 {
@@ -351,5 +352,49 @@ TEST(stop_tells_waiters)
     while (zc_hub_event(bus_hub, bus_now, &ev))
         stopped = stopped || ev.kind == ZC_HUB_STOPPED;
     CHECK(stopped);
+    bus_end();
+}
+
+/* A client's id may be 1,024 bytes; with the hub's scope before it, it is longer, and works all the
+ * same. */
+TEST(the_longest_id_comes_back)
+{
+    start();
+    struct zc_session *a = bus_attach(), *w = bus_attach();
+    char id[1025], json[2400];
+    memset(id, 'i', 1024);
+    id[1024] = '\0';
+    snprintf(json, sizeof(json), "{\"op\":\"req\",\"id\":\"%s\",\"name\":\"svc\",\"text\":\"in\"}",
+             id);
+    bus_send(a, json);
+    char job[8192];
+    snprintf(job, sizeof(job), "%s", bus_call(w, "{\"op\":\"ready\",\"name\":\"svc\"}"));
+    static struct zc_msg m;
+    const char *why;
+    CHECK_INT(zc_msg_decode(&m, (uint8_t *)job, strcspn(job, "\n"), &why), 0);
+    CHECK(m.invalid == NULL);
+    CHECK(m.id.len > 1024);
+    snprintf(json, sizeof(json), "{\"op\":\"rep\",\"id\":\"%.*s\",\"text\":\"out\"}", (int)m.id.len,
+             (const char *)m.id.data);
+    HAS(bus_call(w, json), "\"op\":\"ok\"");
+    HAS(bus_recv(a), "\"text\":\"out\"");
+    snprintf(json, sizeof(json), "{\"op\":\"put\",\"id\":\"%sx\",\"name\":\"q\"}", id);
+    HAS(bus_call(a, json), "longer than 1,024");
+    bus_end();
+}
+
+/* A take that the kernel never accepted is back, and so is its id. */
+TEST(an_id_that_comes_back_counts_again)
+{
+    start();
+    struct zc_session *a = bus_attach(), *b = bus_attach();
+    bus_call(a, "{\"op\":\"put\",\"id\":\"x\",\"name\":\"q\",\"text\":\"m\"}");
+    bus_send(b, "{\"op\":\"take\",\"name\":\"q\"}");
+    zc_hub_detach(bus_hub, b, bus_now);
+    HAS(bus_call(a, "{\"op\":\"put\",\"id\":\"x\",\"name\":\"q\",\"text\":\"m\"}"),
+        "\"op\":\"ok\"");
+    struct zc_hub_stats st;
+    zc_hub_stats(bus_hub, &st);
+    CHECK_INT(st.queued, 1);
     bus_end();
 }
