@@ -247,11 +247,6 @@ ifeq ($(SERVICE),systemd)
 	for u in $(SYSUSERS_FILES); do n=$${u##*/}; \
 		$(INSTALL) -m 644 $$u $(D)$(SYSUSERSDIR)/$${n%.sysusers}.conf || exit 1; done
 endif
-ifeq ($(UNAME),Linux)
-# The loader finds a library in /usr/local/lib by its cache only.
-	@if [ -z '$(D)' ] && [ "$$(id -u)" = 0 ] && command -v ldconfig >/dev/null; then \
-		case $(LIBDIR) in /usr/*) ldconfig ;; esac; fi
-endif
 	$(LDCONFIG)
 uninstall: ## remove what `make install` installed
 	rm -f $(PROGRAMS:$(B)/%=$(D)$(BINDIR)/%) $(D)$(INCLUDEDIR)/zmqcat.h \

@@ -100,6 +100,10 @@ static int header(struct zc_args *args, size_t i, const char *value)
         return bad_value(args, i, value, "KEY=VALUE");
     if (args->headers_count == ZC_ARGS_HEADERS_MAX)
         return zc_say_usage(args->verb, "too many headers: at most %d", ZC_ARGS_HEADERS_MAX);
+    for (size_t k = 0; k < args->headers_count; k++)
+        if (args->headers[k].key_len == (size_t)(eq - value) &&
+            memcmp(args->headers[k].key, value, (size_t)(eq - value)) == 0)
+            return bad_value(args, i, value, "each KEY once");
     args->headers[args->headers_count++] =
         (struct zmqcat_header){value, (size_t)(eq - value), eq + 1, strlen(eq + 1)};
     return 0;

@@ -26,7 +26,7 @@ static int check(const struct zc_args *args, const char *source, const char *tex
 static const char *named(const struct zc_args *args, const char **ret_source)
 {
     const char *env = getenv("ZMQCAT_LISTEN");
-    bool given = args->listen != NULL && args->listen[0] != '\0';
+    bool given = args->listen != NULL;
     *ret_source = given ? "--listen" : "ZMQCAT_LISTEN";
     return given ? args->listen : env != NULL && env[0] != '\0' ? env : NULL;
 }

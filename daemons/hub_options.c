@@ -52,7 +52,7 @@ static const char HELP[] =
     "  --max-payload SIZE     of one message, at most 1400k (1m)\n"
     "  --sub-buffer N         deliveries buffered for one subscriber (64)\n"
     "  --topics-max N         topics whose last value is kept (4096)\n"
-    "  --headers-max N        headers of one message, at most 64 (64)\n"
+    "  --headers-max N        headers of one message, at most 256 (64)\n"
     "  --headers-bytes SIZE   names and values of one message's headers (16k)\n"
     "  --mailboxes-max N      mailboxes (100000)\n"
     "  --sessions-max N       connected clients (20000)\n"

@@ -26,6 +26,8 @@
 #define SERVICE_USER "zmqcat"
 #define CONTROL_SUFFIX ".ctl"
 #define START_HINT "start a hub with `zmqcat serve --local`, or name its socket with --listen"
+#define GROUP_HINT                                                                                 \
+    "only the socket's group may use it: join that group and log in again, or use sudo"
 #define CONTROL_HINT "start a hub, or name its control socket with --control"
 
 static int refuse(struct zmqcat *bus, int rc, const char *what, const char *why)
@@ -43,6 +45,8 @@ static int dial_parsed(struct zmqcat *bus, const struct zc_address *a)
         char text[256];
         int err = errno;
         snprintf(text, sizeof text, "%s", why != NULL ? why : strerror(err));
+        if (a->kind == ZC_ADDRESS_UNIX && err == EACCES)
+            snprintf(text, sizeof text, "%s: " GROUP_HINT, strerror(err));
         if (a->kind == ZC_ADDRESS_UNIX && (err == ENOENT || err == ECONNREFUSED))
             snprintf(text, sizeof text, "%s: " START_HINT, strerror(err));
         return refuse(bus, ZMQCAT_FAILED, bus->address, text);
@@ -103,7 +107,8 @@ static int try_default(const char *path, char *found, size_t cap)
     const char *gap = used > 0 ? "; " : "";
     int fd = zc_connect_unix(path);
     if (fd < 0) {
-        snprintf(found + used, cap - used, "%s%s: %s", gap, path, strerror(errno));
+        snprintf(found + used, cap - used, "%s%s: %s%s", gap, path, strerror(errno),
+                 errno == EACCES ? ": " GROUP_HINT : "");
         return -1;
     }
     uid_t uid = (uid_t)-1;
