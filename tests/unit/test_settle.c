@@ -161,3 +161,18 @@ TEST(a_put_that_fails_is_refused_and_leaves_nothing)
     CHECK(zc_broker_settled(broker));
     zc_broker_free(broker);
 }
+
+TEST(a_failure_says_nothing_of_the_tickets_below)
+{
+    start();
+    struct zc_session *a = attach(), *b = attach();
+    send(a, "{\"op\":\"put\",\"name\":\"q\",\"text\":\"x\"}");
+    send(b, "{\"op\":\"put\",\"name\":\"q\",\"text\":\"y\"}");
+    zc_broker_failed(broker, now, 1);
+    CHECK(said(b, "\"code\":\"storage\""));
+    CHECK(!said(a, "ok")); /* still with the disk */
+    zc_broker_synced(broker, now, 1);
+    CHECK(said(a, "\"op\":\"ok\""));
+    CHECK_INT(broker->count.queued, 1);
+    zc_broker_free(broker);
+}
