@@ -26,6 +26,7 @@
 #include "host/relay.h"
 #include "host/relaymap.h"
 #include "host/service.h"
+#include "tunnel/tunnel.h"
 
 #define STATUS_MS 1000
 #define LINGER_MS 500
@@ -138,15 +139,46 @@ static const char *storage_text(enum zc_log_state state, bool durable)
     return durable ? "closed" : "memory";
 }
 
-static void tell_status(struct zc_host *h)
+/* What STATUS= says of the tunnel; "" without one. */
+static void tunnel_text(struct zc_host *h, char *ret_text, size_t cap)
+{
+    struct zc_tunnel *t = zc_hub_tunnel(h->config.hub);
+    struct zc_tunnel_status st;
+    char relay[ZC_DERPMAP_STRING_MAX + 1];
+    ret_text[0] = '\0';
+    if (t == NULL) {
+        snprintf(ret_text, cap, "%s", h->config.spoke ? "waits for a token" : "");
+        return;
+    }
+    zc_tunnel_status(t, &st);
+    zc_text_escape(relay, sizeof(relay), zc_slice_str(st.relay != NULL ? st.relay->host : "?"));
+    const char *away = st.state == ZC_TUNNEL_DOWN ? " is away" : "";
+    if (h->config.spoke)
+        snprintf(ret_text, cap, "%s, relay %s%s", st.state == ZC_TUNNEL_UP ? "joined" : "joining",
+                 relay, away);
+    else
+        snprintf(ret_text, cap, ", %u spokes, relay %s%s", (unsigned)st.peers, relay, away);
+}
+
+static void hub_text(struct zc_host *h, const char *tunnel, char *ret_text, size_t cap)
 {
     struct zc_hub_stats s;
-    char text[sizeof(h->status_text)];
     zc_hub_stats(h->config.hub, &s);
-    snprintf(text, sizeof(text), "%s%s%llu sessions, %llu queued, %llu leased, storage %s",
-             h->config.name != NULL ? h->config.name : "", h->config.name != NULL ? ": " : "",
+    snprintf(ret_text, cap, "%llu sessions, %llu queued, %llu leased, storage %s%s",
              (unsigned long long)s.sessions, (unsigned long long)s.queued,
-             (unsigned long long)s.leased, storage_text(s.storage, h->config.disk != NULL));
+             (unsigned long long)s.leased, storage_text(s.storage, h->config.disk != NULL), tunnel);
+}
+
+static void tell_status(struct zc_host *h)
+{
+    char text[sizeof(h->status_text)], tunnel[320], body[420];
+    tunnel_text(h, tunnel, sizeof(tunnel));
+    if (h->config.spoke)
+        snprintf(body, sizeof(body), "%s", tunnel);
+    else
+        hub_text(h, tunnel, body, sizeof(body));
+    snprintf(text, sizeof(text), "%s%s%s", h->config.name != NULL ? h->config.name : "",
+             h->config.name != NULL ? ": " : "", body);
     if (strcmp(text, h->status_text) == 0)
         return;
     memcpy(h->status_text, text, sizeof(text));

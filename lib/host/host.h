@@ -66,7 +66,7 @@ struct zc_host {
     uint8_t *read_buf;
     struct zc_now now;
     struct zc_mono armed;  /* the instant that `tick` waits for */
-    char status_text[160]; /* as last told */
+    char status_text[512]; /* as last told */
     int exit_code;
     int stop_stage;
     int blocking; /* work on other threads that cannot be stopped: resolving, fetching */

@@ -12,6 +12,9 @@ from harness import Closed, Conn, wait_for
 BUS, CONTROL = "/run/zmqcat/zmqcat.sock", "/run/zmqcat/control.sock"
 UNITS = ("zmqcat-hub.socket", "zmqcat-hub-control.socket")
 HUB = "zmqcat-hub.service"
+SPOKE = "zmqcat-spoke.service"
+SPOKE_UNITS = ("zmqcat-spoke.socket", "zmqcat-spoke-control.socket")
+TOKEN = "/etc/credstore/token"
 DROP_IN = "/etc/systemd/system/zmqcat-hub.service.d/test.conf"
 
 
@@ -329,11 +332,107 @@ def check_sockets_stop():
     equal(os.listdir("/run/zmqcat"), [])
 
 
+class Far:
+    """A relay, and a hub that stands for the one of another host."""
+
+    def __init__(self):
+        os.makedirs("/run/far")
+        self.relay = subprocess.Popen([PAYLOAD + "/bin/relay", "--dir", "/run/far"],
+                                      stdout=subprocess.PIPE)
+        self.relay.stdout.readline()
+        self.log = open("/run/far/log", "wb")
+        self.hub = subprocess.Popen(
+            [PAYLOAD + "/bin/zmqcat-hub", "--listen", "/run/far/bus", "--derp-map",
+             "/run/far/map.json", "--key-file", "/run/far/key", "--token-out", "/run/far/token"],
+            stderr=self.log)
+        wait_for(lambda: os.path.exists("/run/far/token"))
+        with open("/run/far/token") as f:
+            self.token = f.read()
+
+
+far = None
+
+
+def token_file(text):
+    os.makedirs(os.path.dirname(TOKEN), mode=0o700, exist_ok=True)
+    with open(os.open(TOKEN, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o400), "w") as f:
+        f.write(text)
+
+
+def check_spoke_waits_for_its_credential():
+    """Without one each attempt fails with a line, and a late one is met by the next."""
+    global far
+    far = Far()
+    systemctl("start", *SPOKE_UNITS)
+    systemctl("start", SPOKE, check=False)
+    wait_for(lambda: show("SubState", SPOKE) == "auto-restart")
+    equal(show("ExecMainStatus", SPOKE), "1")
+    token_file(far.token)
+    assert as_user("member", lambda: put("jobs", "through the tunnel"))
+    equal(show("ActiveState", SPOKE), "active")
+    c = Conn("/run/far/bus")
+    equal(c.call(v=1, op="take", id="t", name="jobs")["text"], "through the tunnel")
+    c.close()
+
+
+def check_spoke_restarts_with_its_key():
+    """The hub sees the same key; a client that comes meanwhile is served afterwards."""
+    def peers():
+        c = Conn("/run/far/bus.ctl")
+        try:
+            return [p["nodekey"] for p in c.call(v=1, op="status", id="s")["result"]["tunnel"]
+                    ["peers"]]
+        finally:
+            c.close()
+    before = peers()
+    systemctl("restart", SPOKE)
+    assert put("jobs", "again")
+    equal(take("jobs")["text"], "again")
+    equal((len(before), peers()), (1, before))
+    key = os.stat("/var/lib/zmqcat/spoke.key")
+    equal((stat.S_IMODE(key.st_mode), key.st_uid), (0o600, pwd.getpwnam("zmqcat").pw_uid))
+    equal(stat.S_IMODE(os.stat("/var/lib/zmqcat").st_mode), 0o700)
+
+
+def check_spoke_shows_no_secret():
+    pid = show("MainPID", SPOKE)
+    shown = run(["journalctl", "-b", "--no-pager"]).stdout
+    for name in ("cmdline", "environ"):
+        with open("/proc/%s/%s" % (pid, name)) as f:
+            shown += f.read()
+    assert far.token.strip() not in shown
+    wait_for(lambda: show("StatusText", SPOKE) == "joined, relay 127.0.0.1")
+
+
+def check_spoke_with_a_bad_token_stays_down():
+    token_file(far.token[:-30] + "\n")
+    systemctl("restart", SPOKE, check=False)
+    wait_for(lambda: show("ActiveState", SPOKE) == "failed")
+    equal((show("ExecMainStatus", SPOKE), show("NRestarts", SPOKE)), ("78", "0"))
+    token_file(far.token)
+    systemctl("reset-failed", SPOKE)
+    systemctl("start", SPOKE)
+    assert put("jobs", "x")
+
+
+def check_hub_and_spoke_exclude_each_other():
+    systemctl("start", *UNITS)
+    equal(show("ActiveState", SPOKE_UNITS[0]), "inactive")
+    assert put("own", "x")
+    equal(show("ActiveState", SPOKE), "inactive")
+    equal(take("own")["text"], "x")
+    systemctl("stop", HUB, *UNITS)
+    for p in (far.hub, far.relay):
+        p.terminate()
+        p.wait()
+
+
 def main():
     results = {}
     checks = [(n[6:], f) for n, f in globals().items() if n.startswith("check_")]
     if not os.path.exists(os.path.join(PAYLOAD, "bin", "zmqcat")):
         checks = [c for c in checks if c[0] != "command"]
+    run(["ip", "link", "set", "lo", "up"])
     signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError("the check hangs")))
     for name, check in checks:
         signal.alarm(30)

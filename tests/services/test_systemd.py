@@ -57,8 +57,9 @@ class Analyzed(unittest.TestCase):
                               capture_output=True)
 
     def test_verify_is_silent(self):
-        self.assertEqual(sorted(self.names), ["zmqcat-hub-control.socket",
-                                              "zmqcat-hub.service", "zmqcat-hub.socket"])
+        self.assertEqual(sorted(self.names), [
+            "zmqcat-%s%s" % (who, what) for who in ("hub", "spoke")
+            for what in ("-control.socket", ".service", ".socket")])
         got = self.analyze("verify", "--man=no", *["./" + n for n in self.names])
         self.assertEqual((got.returncode, got.stdout, got.stderr), (0, "", ""))
 
@@ -70,10 +71,10 @@ class Analyzed(unittest.TestCase):
         self.assertIn("NoSuchKey", got.stderr)
 
     def test_exposure(self):
-        got = self.analyze("security", "--offline=true", "--threshold=15", "--no-pager",
-                           "./zmqcat-hub.service")
-        self.assertEqual(got.returncode, 0, got.stdout[-300:] + got.stderr)
-        self.assertLessEqual(float(re.search(r"service: ([0-9.]+)", got.stdout).group(1)), 1.5)
+        for name in ("./zmqcat-hub.service", "./zmqcat-spoke.service"):
+            got = self.analyze("security", "--offline=true", "--threshold=15", "--no-pager", name)
+            self.assertEqual(got.returncode, 0, got.stdout[-300:] + got.stderr)
+            self.assertLessEqual(float(re.search(r"service: ([0-9.]+)", got.stdout).group(1)), 1.5)
 
 
 class Container(unittest.TestCase):
@@ -127,7 +128,7 @@ class Container(unittest.TestCase):
     @classmethod
     def fill_payload(cls):
         payload = os.path.join(cls.dir, "payload")
-        for name in ("zmqcat-hub", "zmqcat"):
+        for name in ("zmqcat-hub", "zmqcat-spoke", "zmqcat", "relay"):
             if os.path.exists(os.path.join(BUILD, name)):
                 shutil.copy(os.path.join(BUILD, name), os.path.join(payload, "bin", name))
         shutil.copy(os.path.join(ROOT, "tests", "harness.py"), payload)

@@ -54,8 +54,10 @@ class Access(Case):
         self.assertTrue(c.closed(45))
 
     def test_bad_lists_stop_the_start(self):
-        for options in (["--allow", ""], ["--allow", "nodekey:12"], ["--allow-file", "/nonexistent"],
-                        ["--allow-file", write_file(os.path.join(tempdir(), "a"), "x\n")], ["--no-psk"],
+        bad = write_file(os.path.join(tempdir(), "a"), "x\n")
+        for options in (["--allow", ""], ["--allow", "nodekey:12"],
+                        ["--allow-file", "/nonexistent"],
+                        ["--allow-file", bad], ["--no-psk"],
                         ["--no-psk", "--open", "--allow", self.node], ["--open", "--local"],
                         ["--region", "a b"], ["--forward", "0"], ["--forward", "7"]):
             with self.subTest(options):
