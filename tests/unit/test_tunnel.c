@@ -315,6 +315,35 @@ TEST(slow_stream_loses_nothing)
     net_end();
 }
 
+/* The receiver's stream is slower than the sender's: the relay drops, TCP must find the rate. */
+TEST(narrow_receiver)
+{
+    net_start();
+    struct end *s = server(1), *c = client(2, s, &psk);
+    CHECK(RUN_UNTIL(state(c) == ZC_TUNNEL_UP, 3000) >= 0);
+    struct zc_tcpmux_conn *conn;
+    CHECK_INT(zc_tunnel_connect(c->t, now, 7, NULL, &conn), 0);
+    size_t len = 8 << 20, sent = 0;
+    uint8_t *data = malloc(len);
+    pattern(data, len, 9);
+    int ms = 0;
+    for (; ms < 60000 && s->got < len; ms++) {
+        sent += zc_tcpmux_write(zc_tunnel_mux(c->t), now, conn, zc_slice(data + sent, len - sent));
+        now.mono.ns += ZC_NS_PER_MS;
+        end_turn(s, 20000);
+        end_turn(c, 20000);
+        end_receive(s, 2000);
+        end_receive(c, 20000);
+    }
+    CHECK_INT(s->got, len);
+    CHECK(s->sum == sum_of(data, len));
+    CHECK(relay.dropped > 0);
+    /* 2 MB/s is what there is: half of it is to be used at least. */
+    CHECK(ms < 9000);
+    free(data);
+    net_end();
+}
+
 /* An idle pair does not keep the host awake. */
 TEST(idle_is_quiet)
 {
