@@ -46,16 +46,17 @@ struct zc_log_config {
 };
 
 enum zc_log_event_kind {
-    ZC_LOG_RECORD,   /* while OPENING: the PUT, REMOVE and STATE records that survive, in log order.
-                        PUT: place and body; a second PUT of the same seq replaces the first. Each
-                        place that a REMOVE or a second PUT makes useless wants a zc_log_forget.
-                        body is valid until the next event or op call */
-    ZC_LOG_READY,    /* recovery is complete, appends are welcome */
-    ZC_LOG_WRITTEN,  /* tickets up to `ticket` are written */
-    ZC_LOG_SYNCED,   /* tickets up to `ticket` are durable (all modes: as durable as asked) */
-    ZC_LOG_FAILED,   /* every ticket above `ticket` failed and is forgotten */
-    ZC_LOG_STATE,    /* state changed, see zc_log_status */
-    ZC_LOG_READ,     /* answer to zc_log_read: cookie, err, body (a new reference or NULL) */
+    ZC_LOG_RECORD,  /* while OPENING: the PUT, REMOVE and STATE records that survive, in log order.
+                       PUT: place and body; a second PUT of the same seq replaces the first. Each
+                       place that a REMOVE or a second PUT makes useless wants a zc_log_forget.
+                       body is valid until the next event or op call */
+    ZC_LOG_READY,   /* recovery is complete, appends are welcome */
+    ZC_LOG_WRITTEN, /* tickets up to `ticket` are written */
+    ZC_LOG_SYNCED,  /* tickets up to `ticket` are durable (all modes: as durable as asked) */
+    ZC_LOG_FAILED,  /* every ticket above `ticket` failed and is forgotten; those up to it may still
+                       be on their way to the disk */
+    ZC_LOG_STATE,   /* state changed, see zc_log_status */
+    ZC_LOG_READ,    /* answer to zc_log_read: cookie, err, body (a new reference or NULL) */
     ZC_LOG_UNUSABLE, /* while OPENING: cannot go on; err and text say why */
 };
 
@@ -94,10 +95,10 @@ void zc_log_free(struct zc_log *log);
 /*
  * Appends one record; the body is copied. `place`, when not NULL, gets the record's place (see
  * zc_log_read) once it is written, and must stay valid until its ticket is synced or failed.
- * `sync_wanted`: somebody waits for SYNCED; without it the record is written soon and synced with
- * the next one that wants it. Returns the ticket, or a negative zc_err: ZC_ENOSPC when
- * FULL (PUT only; REMOVE and STATE while room for them is left), ZC_EIO when ERROR, ZC_ENOMEM,
- * ZC_EAGAIN while OPENING, ZC_ECLOSED after zc_log_close.
+ * `sync_wanted`: somebody waits for SYNCED; without it the record is written soon, also while a
+ * sync goes on, and synced with the next one that wants it. Returns the ticket, or a negative
+ * zc_err: ZC_ENOSPC when FULL (PUT only; REMOVE and STATE while room for them is left), ZC_EIO when
+ * ERROR, ZC_ENOMEM, ZC_EAGAIN while OPENING, ZC_ECLOSED after zc_log_close.
  */
 ZC_MUST_CHECK int64_t zc_log_append(struct zc_log *log, enum zc_record_type type, uint64_t seq,
                                     struct zc_slice body, bool sync_wanted, uint64_t *place);
