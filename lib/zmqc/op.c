@@ -5,6 +5,9 @@
 
 #include "zmqc/reply.h"
 
+/* Keys, numbers and tokens of a delivery, the hub's part of its id included. */
+#define HUB_FIELDS 1024
+
 struct zc_slice zc_op_from(const struct zc_session *s, const struct zc_msg *m)
 {
     if (m->from.len > 0)
@@ -116,13 +119,24 @@ bool zc_op_check_headers(struct zc_broker *b, struct zc_session *s, const struct
     return why == NULL;
 }
 
+/* Whatever it holds, its delivery fits a frame: every byte of a string may be escaped there. With
+ * the limits as they come it always does. */
+static bool deliverable(const struct zc_session *s, const struct zc_msg *m)
+{
+    size_t strings =
+        m->headers_bytes + m->name.len + m->id.len + zc_op_from(s, m).len + strlen(s->identity);
+    return (zc_msg_payload(m).len + 2) / 3 * 4 + 6 * strings + 8 * (size_t)m->headers_count +
+               HUB_FIELDS <=
+           ZC_FRAME_BODY_MAX;
+}
+
 bool zc_op_check_message(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
 {
     if (m->name.len == 0)
         zc_reply_err(b, s, m->id, "empty_name", "mailbox: empty name");
     else if (m->name.data[0] == '$')
         zc_reply_err(b, s, m->id, "denied", "name is reserved");
-    else if (zc_msg_payload(m).len > b->limits.payload_max)
+    else if (zc_msg_payload(m).len > b->limits.payload_max || !deliverable(s, m))
         zc_reply_err(b, s, m->id, "too_large", "mailbox: payload too large");
     else
         return zc_op_check_headers(b, s, m);
