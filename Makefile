@@ -218,7 +218,7 @@ bench: $(BENCHES) ## measure (bench/)
 	@for b in $(BENCHES); do echo "# $$b"; $$b || exit 1; done
 endif
 quickstart: deps ## install what is missing, build, put and take a real job
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s all $(RELAY)
 	@B=$(B) sh docs/quickstart.sh
 
 # ---- installation ----

@@ -7,10 +7,12 @@ build=$(cd "${B:-build}" && pwd)
 dir=$(mktemp -d /tmp/zmqcat-quickstart.XXXXXX)
 hub=
 work=
+relay=
+spoke=
 finish() {
     status=$?
     trap - EXIT INT TERM
-    for pid in $work $hub; do
+    for pid in $work $spoke $hub $relay; do
         kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || :
     done
     rm -rf "$dir"
@@ -30,20 +32,31 @@ run() {
     show "$1"
     eval "$1"
 }
-start_hub() {
-    show 'zmqcat-hub --local --listen ./bus --mailbox ./mailbox &'
-    zmqcat-hub --local --listen ./bus --mailbox ./mailbox >hub.log 2>&1 &
-    hub=$!
-    tries=0
-    until zmqcat ping --listen ./bus >/dev/null 2>&1; do
+# start LOG COMMAND: a daemon in the background; its process number is then in $started.
+start() {
+    show "$2 &"
+    $2 >"$1" 2>&1 </dev/null &
+    started=$!
+}
+# await WHAT PID LOG COMMAND...: until COMMAND succeeds, while the process lives.
+await() {
+    what=$1 pid=$2 log=$3 tries=0
+    shift 3
+    until "$@" >/dev/null 2>&1; do
         tries=$((tries + 1))
-        if [ $tries -gt 100 ] || ! kill -0 $hub 2>/dev/null; then
-            echo "quickstart: the hub did not start:" >&2
-            cat hub.log >&2
+        if [ $tries -gt 100 ] || ! kill -0 $pid 2>/dev/null; then
+            echo "quickstart: $what did not start:" >&2
+            cat $log >&2
             exit 1
         fi
         sleep 0.1
     done
+}
+start_hub() {
+    show 'zmqcat-hub --local --listen ./bus --mailbox ./mailbox &'
+    zmqcat-hub --local --listen ./bus --mailbox ./mailbox >hub.log 2>&1 &
+    hub=$!
+    await 'the hub' $hub hub.log zmqcat ping --listen ./bus
 }
 
 echo "# A hub with durable mailboxes, on a socket in $dir"
@@ -79,5 +92,30 @@ kill $hub
 wait $hub
 hub=
 run 'ls'
+echo
+echo "# Now both ends: a hub with a tunnel, and a spoke that joins it with its token, as on another"
+echo "# host. Between them is a relay; here it is the one of the tests, so that no network is needed."
+mkdir ./relay
+show 'relay --dir ./relay &'
+relay --dir ./relay >relay.log &
+relay=$!
+await 'the relay' $relay relay.log test -e ./relay/map.json
+start hub.log 'zmqcat-hub --listen ./bus --derp-map ./relay/map.json --key-file ./hub.key --token-out ./token'
+hub=$started
+await 'the hub' $hub hub.log test -e ./token
+start spoke.log 'zmqcat-spoke --listen ./spoke --token-file ./token --key-file ./spoke.key'
+spoke=$started
+await 'the spoke' $spoke spoke.log grep -q joined spoke.log
+echo "# A job put at the spoke, taken at the hub, and the other way round."
+run 'zmqcat put jobs "made at the spoke" --listen ./spoke'
+run 'zmqcat take jobs --listen ./bus'
+run 'zmqcat put jobs "made at the hub" --listen ./bus'
+run 'zmqcat take jobs --listen ./spoke'
+run 'zmqcat ping -v --listen ./spoke'
+show "kill $spoke $hub"
+kill $spoke $hub
+wait $spoke
+wait $hub
+spoke= hub=
 echo
 echo "It works. All of it is gone again: $dir was removed."

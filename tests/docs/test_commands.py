@@ -23,6 +23,8 @@ NOT_RUN = {
     "sudo systemd-sysusers": "it changes the system; tests/services uses the units",
     "sudo systemctl daemon-reload": "the same",
     "sudo systemctl enable --now zmqcat-hub.socket zmqcat-hub-control.socket": "the same",
+    "sudo systemctl disable --now zmqcat-hub.socket zmqcat-hub-control.socket zmqcat-hub.service":
+        "the same",
     "sudo usermod -aG zmqcat \"$USER\"": "the same",
 }
 INSIDE = "ZMQCAT_TEST_INSIDE"
