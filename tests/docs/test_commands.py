@@ -19,6 +19,7 @@ from harness import BUILD, ROOT, SLOW, wait_for
 NOT_RUN = {
     "make check": "this test is part of it",
     "make check-all": "this test is part of it",
+    "sudo make uninstall": "the same as for install",
     "sudo make install": "it changes the system; test_install.py runs it with DESTDIR",
     "sudo systemd-sysusers": "it changes the system; tests/services uses the units",
     "sudo systemctl daemon-reload": "the same",

@@ -99,6 +99,7 @@ class Bus(Case):
     def test_stop_is_clean(self):
         c = self.conn(self.s, hello=True)
         c.send(v=1, op="take", name="never", id="t")
+        c.sync()
         self.assertEqual(self.h.stop(), 0)
         self.assertFrame(c.recv(), op="err", error="mailbox: closed")
         self.assertTrue(c.closed())
