@@ -253,7 +253,12 @@ class Spoke(Hub):
         return ["--listen", self.listen, "--key-file", self.key] + named
 
     def joined(self, seconds=10.0):
-        wait_for(lambda: self.status()["tunnel"]["state"] == "up", seconds)
+        def up():
+            try:
+                return self.status()["tunnel"]["state"] == "up"
+            except OSError:  # the control socket is made after that of the bus
+                return False
+        wait_for(up, seconds)
         return self
 
 
