@@ -7,8 +7,8 @@
 #include "base/err.h"
 
 /* Opens /dev/null where standard input, output or error is closed, so that no socket gets their
- * number; ignores SIGPIPE and SIGXFSZ; sets the core size to 0; raises the soft limit of open files to the hard
- * one. Returns that limit. */
+ * number; ignores SIGPIPE and SIGXFSZ; sets the core size to 0; raises the soft limit of open files
+ * to the hard one. Returns that limit. */
 int zc_limits_apply(void);
 /* SIGTERM, SIGINT and SIGHUP wait while held, so that one that comes before the loop can take it
  * stops the daemon in order and leaves no socket behind. */
