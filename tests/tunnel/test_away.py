@@ -57,6 +57,14 @@ class Away(Case):
         self.r.thaw()
         self.assertFrame(c.recv(), op="ok", id="1")
 
+    def test_start_while_the_relay_is_a_black_hole(self):
+        """TCP stands, TLS does not come: given up after 10 s, tried again."""
+        self.r.freeze()
+        s = self.spoke(self.h)
+        wait_for(lambda: "within 10 s" in s.logged(), 20)
+        self.r.thaw()
+        s.joined(20)
+
     def test_hub_restarts_with_the_same_key(self):
         token = self.h.token()
         old = self.conn(self.s, hello=True)

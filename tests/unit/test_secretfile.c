@@ -1,0 +1,94 @@
+/* host/secretfile.h: modes, whole replacement, bounds, what cannot be read. */
+#include "host/secretfile.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test.h"
+
+static char dir[64];
+
+static const char *in_dir(const char *name)
+{
+    static char path[128];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return path;
+}
+
+static void make_dir(void)
+{
+    strcpy(dir, "/tmp/zc-secretfile-XXXXXX");
+    CHECK(mkdtemp(dir) != NULL);
+}
+
+static void put(const char *path, const char *text, mode_t mode)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+    CHECK(fd >= 0 && fchmod(fd, mode) == 0);
+    CHECK_INT(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+}
+
+static bool holds(const char *path, const char *want)
+{
+    char why[ZC_SECRETFILE_WHY_MAX];
+    struct zc_buf text = {0};
+    bool is = zc_secretfile_read(path, 100, &text, why) == 0 &&
+              zc_slice_is(zc_slice(text.data, text.len), want);
+    zc_secretfile_done(&text);
+    return is;
+}
+
+TEST(secretfile_write_replaces_and_closes)
+{
+    char why[ZC_SECRETFILE_WHY_MAX];
+    struct stat st;
+    make_dir();
+    const char *path = in_dir("token");
+    mode_t before = umask(0);
+    put(path, "old and longer than the new one", 0666);
+    CHECK_INT(zc_secretfile_write(path, zc_slice_str("new"), why), 0);
+    umask(0777);
+    CHECK_INT(zc_secretfile_write(path, zc_slice_str("new"), why), 0);
+    umask(before);
+    CHECK(stat(path, &st) == 0);
+    CHECK_INT(st.st_mode & 07777, 0600);
+    CHECK(holds(path, "new"));
+    CHECK_INT(unlink(path), 0);
+    CHECK_INT(rmdir(dir), 0); /* nothing else was left */
+}
+
+TEST(secretfile_write_failures_leave_the_old_one)
+{
+    char why[ZC_SECRETFILE_WHY_MAX] = "";
+    make_dir();
+    CHECK(zc_secretfile_write("/nonexistent/x", zc_slice_str("a"), why) < 0);
+    CHECK(strstr(why, "No such file") != NULL);
+    CHECK_INT(mkdir(in_dir("d"), 0700), 0);
+    CHECK_INT(mkdir(in_dir("d/e"), 0700), 0);
+    CHECK(zc_secretfile_write(in_dir("d"), zc_slice_str("a"), why) < 0);
+    CHECK_INT(rmdir(in_dir("d/e")), 0);
+    CHECK_INT(rmdir(in_dir("d")), 0);
+    CHECK_INT(rmdir(dir), 0);
+}
+
+TEST(secretfile_read_bounds)
+{
+    char why[ZC_SECRETFILE_WHY_MAX] = "";
+    struct zc_buf text = {0};
+    make_dir();
+    CHECK_INT(zc_secretfile_read(in_dir("none"), 10, &text, why), ZC_ENOENT);
+    put(in_dir("f"), "0123456789", 0600);
+    CHECK_INT(zc_secretfile_read(in_dir("f/x"), 10, &text, why), ZC_ENOENT);
+    CHECK_INT(zc_secretfile_read(in_dir("f"), 10, &text, why), 0);
+    CHECK_INT(text.len, 10);
+    zc_secretfile_done(&text);
+    CHECK(zc_secretfile_read(in_dir("f"), 9, &text, why) < 0);
+    CHECK(zc_secretfile_read(dir, 10, &text, why) < 0);
+    CHECK(text.data == NULL);
+    put(in_dir("f"), "", 0600);
+    CHECK(holds(in_dir("f"), ""));
+    unlink(in_dir("f"));
+    CHECK_INT(rmdir(dir), 0);
+}
