@@ -162,7 +162,12 @@ static void log_event(struct zc_hub *hub, struct zc_now now, const struct zc_log
         restore(hub, ev);
         break;
     case ZC_LOG_READY:
-        zc_broker_restored(b, now, zc_log_seq_max(hub->log));
+        if (zc_broker_restored(b, now, zc_log_seq_max(hub->log)) != 0) {
+            hub->unusable = true;
+            hub->unusable_err = ZC_ENOMEM;
+            hub->unusable_text = "not enough memory for the stored messages";
+            break;
+        }
         note_damage(hub);
         hub->ready = true;
         note_state(hub);

@@ -39,6 +39,8 @@
 #define ZC_BROKER_SUBS_MAX 1024
 #define ZC_BROKER_TURN_COST                                                                        \
     8192                       /* work of one session before others have their turn; a frame is 1 */
+#define ZC_BROKER_MEMORY_MAX (UINT64_C(1) << 30) /* messages of a hub without a log */
+#define ZC_BROKER_WAITING_MAX 262144 /* waiting operations, and requests, of all sessions */
 #define ZC_BROKER_IN_MAX (UINT64_C(256) << 20) /* unfinished frames of all sessions */
 #define ZC_BROKER_LOG_MAX 1024 /* log and trace lines kept for the host */
 
@@ -193,8 +195,8 @@ ZC_MUST_CHECK int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struc
                                         uint64_t place);
 void zc_broker_restore_remove(struct zc_broker *b, uint64_t seq);
 void zc_broker_restore_state(struct zc_broker *b, uint64_t seq, uint32_t attempt, int64_t due_ms);
-/* All records were given: what was queued is visible. */
-void zc_broker_restored(struct zc_broker *b, struct zc_now now, uint64_t seq_max);
+/* All records were given: what was queued is visible. ZC_ENOMEM: nothing is. */
+ZC_MUST_CHECK int zc_broker_restored(struct zc_broker *b, struct zc_now now, uint64_t seq_max);
 
 struct zc_session *zc_broker_attach(struct zc_broker *b, struct zc_now now, const char *identity,
                                     const char *name, bool control, void *data);

@@ -82,6 +82,7 @@ void zc_broker_kill(struct zc_broker *b, struct zc_session *s, const char *why)
         return;
     zc_broker_log(b, 4, s, why);
     s->state = ZC_SESSION_CLOSED;
+    zc_gift_park(s); /* what would be given to it would only come back */
     drop_subs(b, s);
     zc_heap_remove(&b->timers, &s->timer);
     zc_broker_touch(b, s);
@@ -214,7 +215,7 @@ void zc_broker_eof(struct zc_broker *b, struct zc_session *s, struct zc_now now)
 
 void zc_broker_resume(struct zc_broker *b, struct zc_session *s)
 {
-    if (zc_reply_has_room(b, s))
+    if (s->state == ZC_SESSION_OPEN && zc_reply_has_room(b, s))
         zc_gift_unpark(b, s);
     if (!s->paused || s->scanning || s->state != ZC_SESSION_OPEN || input_stopped(b, s))
         return;

@@ -13,8 +13,8 @@
 void zc_gift_wait(struct zc_broker *b, struct zc_session *s, struct zc_mailbox *mb,
                   const struct zc_msg *m, enum zc_gift op)
 {
-    if (s->waiters_count >= ZC_BROKER_WAITERS_MAX) {
-        zc_reply_gift_err(b, s, m->id, "full", "too many operations wait in this session");
+    if (s->waiters_count >= ZC_BROKER_WAITERS_MAX || b->waiters_count >= ZC_BROKER_WAITING_MAX) {
+        zc_reply_gift_err(b, s, m->id, "full", "too many operations wait already");
         return;
     }
     struct zc_waiter *w = calloc(1, sizeof(*w) + m->id.len);

@@ -123,7 +123,9 @@ int zc_item_decode(struct zc_slice body, struct zc_item *ret_item)
         *parts[i] = zc_slice(p + pos, lens[i]);
         pos += lens[i];
     }
-    if (pos != body.len || item.headers_count > ZC_MSG_HEADERS_CAP ||
+    if (pos != body.len || item.name.len > ZC_MSG_STRING_MAX ||
+        item.id.len > ZC_MSG_MESSAGE_ID_MAX || item.from.len > ZC_MSG_STRING_MAX ||
+        item.by.len > ZC_MSG_STRING_MAX || item.headers_count > ZC_MSG_HEADERS_CAP ||
         !headers_sound(item.headers, item.headers_count))
         return ZC_EBADMSG;
     *ret_item = item;

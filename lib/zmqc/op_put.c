@@ -90,6 +90,10 @@ static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_m
         mb->dropped++;
         return KNOWN;
     }
+    if (b->journal == NULL && b->hot_bytes + zc_msg_payload(m).len > ZC_BROKER_MEMORY_MAX) {
+        zc_reply_err(b, s, m->id, "full", "all mailboxes together hold 1 GiB: take some first");
+        return REFUSED;
+    }
     if (mb->queued + mb->delayed + mb->pending >= b->limits.mailbox_cap) {
         zc_reply_err(b, s, m->id, "full", "mailbox: queue full");
         return REFUSED;
@@ -166,8 +170,9 @@ void zc_op_req(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     struct zc_slice mid = zc_slice(id, len);
     struct zc_request *q = zc_request_find(&b->requests, mid, mb->node.hash);
     bool known = q != NULL;
-    if (!known && s->requests_count >= ZC_BROKER_REQUESTS_MAX) {
-        zc_reply_err(b, s, m->id, "full", "too many requests of this session wait for a reply");
+    if (!known && (s->requests_count >= ZC_BROKER_REQUESTS_MAX ||
+                   b->requests.by_id.len >= ZC_BROKER_WAITING_MAX)) {
+        zc_reply_err(b, s, m->id, "full", "too many requests wait for a reply");
         release(b, mb);
         return;
     }

@@ -183,7 +183,9 @@ void zc_reply_ok(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
 
 void zc_reply_storage(struct zc_broker *b, struct zc_session *s, struct zc_slice id, int err)
 {
-    if (err == ZC_ENOSPC)
+    if (err == ZC_ENOMEM)
+        zc_reply_err(b, s, id, "unavailable", "the hub is out of memory: try again later");
+    else if (err == ZC_ENOSPC)
         zc_reply_err(b, s, id, "storage", "storage: disk full, nothing was stored");
     else
         zc_reply_err(b, s, id, "storage", STORAGE_TEXT);
@@ -313,6 +315,8 @@ void zc_reply_replay(struct zc_broker *b, struct zc_session *s)
                (topic = zc_topics_replay(&b->topics, sub)) != NULL) {
             sub->replayed = topic->version;
             zc_reply_write(b, s, topic->frame, true);
+            if (s->state != ZC_SESSION_OPEN)
+                return; /* it was ended, and its subscriptions with it */
         }
     }
 }

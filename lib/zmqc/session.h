@@ -54,7 +54,6 @@ struct zc_session {
     uint8_t state;      /* enum zc_session_state */
     bool control;
     bool inner;   /* served by the node itself: data is not the host's */
-    bool refused; /* over the sessions limit */
     bool half_closed;
     bool paused;    /* input waits in `in` until output or the log has room */
     bool congested; /* waiters are passed over until output has room */

@@ -398,3 +398,52 @@ TEST(an_id_that_comes_back_counts_again)
     CHECK_INT(st.queued, 1);
     bus_end();
 }
+
+/* Caps that a stranger can reach, each answered with `full`. */
+TEST(caps_of_one_session)
+{
+    struct zc_hub_config c;
+    zc_hub_config_default(&c);
+    c.session_bytes = UINT64_C(1) << 30;
+    c.mailbox_cap = 100000;
+    bus_start(&c);
+    struct zc_session *a = bus_attach();
+    char json[96];
+    for (int i = 0; i < 16384; i++)
+        bus_send(a, "{\"op\":\"take\",\"name\":\"none\"}");
+    HAS(bus_call(a, "{\"op\":\"take\",\"name\":\"none\"}"), "\"code\":\"full\"");
+    for (int i = 0; i < 16384; i++) {
+        snprintf(json, sizeof(json), "{\"op\":\"req\",\"id\":\"%d\",\"name\":\"svc\"}", i);
+        bus_send(a, json);
+    }
+    CHECK(strcmp(bus_recv(a), "") == 0);
+    HAS(bus_call(a, "{\"op\":\"req\",\"id\":\"x\",\"name\":\"svc\"}"), "\"code\":\"full\"");
+    for (int i = 0; i < 1024; i++) {
+        snprintf(json, sizeof(json), "{\"op\":\"sub\",\"name\":\"t%d.\"}", i);
+        bus_call(a, json);
+    }
+    HAS(bus_call(a, "{\"op\":\"sub\",\"name\":\"more\"}"), "\"code\":\"full\"");
+    bus_end();
+}
+
+TEST(memory_of_a_hub_without_a_log_is_bounded)
+{
+    struct zc_hub_config c;
+    zc_hub_config_default(&c);
+    c.mailbox_cap = 100000;
+    bus_start(&c);
+    struct zc_session *a = bus_attach();
+    size_t len = 1 << 20;
+    char *json = malloc(len + 64), *text = malloc(len + 1);
+    memset(text, 'x', len);
+    text[len] = '\0';
+    snprintf(json, len + 64, "{\"op\":\"put\",\"name\":\"q\",\"text\":\"%s\"}", text);
+    int n = 0;
+    while (n < 1200 && strstr(bus_call(a, json), "\"op\":\"ok\"") != NULL)
+        n++;
+    CHECK(n > 1000 && n < 1030);
+    HAS(bus_call(a, json), "\"code\":\"full\"");
+    free(json);
+    free(text);
+    bus_end();
+}
