@@ -185,7 +185,7 @@ SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fr
 ASAN_MAKE = +@$(MAKE) --no-print-directory B=$(B_ASAN) HARDEN= CFLAGS="-O1 -g" \
 	EXTRA_CFLAGS="$(SAN_FLAGS)" PROGRAM_LDFLAGS="$(PROGRAM_LDFLAGS) -static-libubsan"
 RUN = $(PYTHON) tests/run --build $(B) --asan $(B_ASAN)
-.PHONY: programs-check programs-fuzz check check-all sanitize fuzz fuzz-run lint quickstart
+.PHONY: programs-check programs-fuzz check check-all sanitize interop fuzz fuzz-run lint quickstart
 programs-check: all $(UNITS) $(SIM) $(RELAY)
 programs-fuzz: $(FUZZERS)
 check: programs-check ## build and run the tests that need only this machine
@@ -197,6 +197,8 @@ check-all: programs-check ## check, long variants, systemd in a container, all a
 sanitize: ## the tests under gcc's address and undefined behaviour sanitizers only
 	$(ASAN_MAKE) programs-check programs-fuzz
 	@$(RUN) --sanitize $(T)
+interop: programs-check ## build the real Go programs and run ours against them (Go 1.21 or later)
+	@$(RUN) --interop $(T)
 fuzz: ## fuzz each parser for FUZZ_SECONDS (60) with clang's libFuzzer
 	@$(MAKE) --no-print-directory B=$(B_FUZZ) CC=clang HARDEN= CFLAGS="-O1 -g" fuzz-run \
 		EXTRA_CFLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
