@@ -24,8 +24,7 @@ STDIN = {
 USAGE = "help is printed to standard output"
 DIFFERENT = {
     "args:": USAGE, "args:-h": USAGE, "args:--help": USAGE, "args:serve -h": USAGE,
-    "args:put -h": USAGE, "args:req -h": USAGE,
-    "args:join -h": "no join in this version: unknown, exit 2",
+    "args:put -h": USAGE, "args:req -h": USAGE, "args:join -h": USAGE,
     "args:--version": "prints the version, exit 0",
     "put.900k": "accepted: the payload is sent once, so 1 MiB fits",
     "env.ZMQCAT_LISTEN": "the variable is honoured",
@@ -79,11 +78,14 @@ class Usage(unittest.TestCase):
             self.assertEqual((got.returncode, got.stdout), (1, b""), case)
             self.assertIn(b"zmqcat serve", got.stderr)
 
-    def test_no_join_in_this_version(self):
-        for case in ("join.badtoken", "join.badtoken2", "join.tc_only", "args:join -h"):
-            got = run(case, "/none")
-            self.assertEqual((got.returncode, got.stdout), (2, b""), case)
-            self.assertIn(b"unknown command", got.stderr)
+    def test_join_with_a_token_that_is_none(self):
+        for case in ("join.badtoken", "join.badtoken2", "join.tc_only"):
+            sock = os.path.join(tempdir(), "s")
+            args = [a.replace("/tmp/zj.sock", sock) for a in ROWS[case]["args"]]
+            got = cli(*args)
+            self.assertEqual((got.returncode, got.stdout), (78, b""), case)
+            self.assertIn(b"token", got.stderr)
+            self.assertFalse(os.path.exists(sock), case)
 
     def test_unusable_mailboxes(self):
         d = tempdir()
