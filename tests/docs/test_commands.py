@@ -4,8 +4,10 @@ and what README.md shows as its output is compared.
 
 README.md: fenced blocks marked `sh` hold command lines after `$ ` and their output; blocks marked
 `sh terminal` hold one program that goes on running, as in a terminal of its own, and its output
-until the end; a block of C that begins with the comment `name.c` is saved under that name. `...`
-in an output stands for any text within its line, a line of only `...` for any number of lines.
+until the end; blocks marked `sh hosts` hold the same of two hosts, after `hub$ ` and `other$ `,
+whose daemons go on running; a block of C that begins with the comment `name.c` is saved under that
+name. `...` in an output stands for any text within its line, a line of only `...` for any number of
+lines.
 
 The commands use the default sockets, so all runs in a mount namespace with an empty /tmp, where
 that is possible, and otherwise only while those sockets do not exist.
@@ -126,12 +128,12 @@ def blocks(text):
         yield marks.split(), body.rstrip("\n").split("\n")
 
 
-def commands(lines):
-    """(command, output lines) of a block."""
+def commands(lines, prompts=("$ ",)):
+    """(command, output lines) of a block; where there are several prompts, with them."""
     found = []
     for line in lines:
-        if line.startswith("$ "):
-            found.append((line[2:], []))
+        if line.startswith(prompts):
+            found.append((line if len(prompts) > 1 else line[len(prompts[0]):], []))
         elif found and found[-1][0].endswith("\\"):
             found[-1] = (found[-1][0][:-1] + line.strip(), [])
         else:
@@ -143,6 +145,74 @@ def same(wanted, got):
     pattern = "\n".join("[\\s\\S]*" if line == "..." else
                         ".*".join(map(re.escape, line.split("..."))) for line in wanted)
     return re.fullmatch(pattern, got.rstrip("\n")) is not None
+
+
+class Hosts:
+    """The two hosts of the README: each has a directory and a socket, and a relay is between them.
+    A daemon ends when its host starts the next one; the other host has its token in ./token."""
+
+    def __init__(self, env):
+        self.dir = harness.tempdir()
+        self.env = dict(env)
+        self.relay = harness.Relay()
+        self.daemons = {}
+        self.nodekey = None
+        for host in ("hub", "other"):
+            os.mkdir(os.path.join(self.dir, host))
+
+    def socket(self, host):
+        return "/tmp/zmqcat-%d-%s.sock" % (os.getpid(), host)
+
+    def run(self, host, command, wanted):
+        """Output of a command; of a daemon, what it has said when all that is wanted is there."""
+        if self.nodekey:
+            command = command.replace("nodekey:...", self.nodekey)
+        where = {"cwd": os.path.join(self.dir, host), "stdin": subprocess.DEVNULL,
+                 "env": dict(self.env, ZMQCAT_LISTEN=self.socket(host))}
+        if not re.match(r"zmqcat (serve|join)\b", command):
+            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True,
+                                  timeout=60 * SLOW, **where)
+            if done.returncode != 0:
+                raise AssertionError("%s: exit %d\n%s" % (command, done.returncode, done.stderr))
+            self.nodekey = (re.findall(r"nodekey:[0-9a-f]{64}", done.stdout) or [self.nodekey])[0]
+            return done.stdout
+        self.stop(host)
+        command += " --listen " + self.socket(host)
+        if command.startswith("zmqcat serve"):
+            command += " --derp-map " + self.relay.map
+        path = os.path.join(self.dir, host + ".log")
+        with open(path, "w") as log:
+            process = subprocess.Popen(["bash", "-c", "exec " + command], stdout=log, stderr=log,
+                                       **where)
+        harness._children.append(process)
+        self.daemons[host] = process
+        wait_for(lambda: begins(wanted, self.read(path)) or process.poll() is not None)
+        said = self.read(path)
+        token = re.search(r"^tc\S+$", said, re.M)
+        if token:
+            harness.write_file(os.path.join(self.dir, "other", "token"), token[0] + "\n")
+        return said
+
+    def read(self, path):
+        with open(path) as f:
+            return f.read()
+
+    def stop(self, host):
+        process = self.daemons.pop(host, None)
+        if process:
+            process.send_signal(signal.SIGTERM)
+            if process.wait(10 * SLOW) != 0:
+                raise AssertionError("%s ended with %d" % (host, process.returncode))
+
+    def close(self):
+        for host in list(self.daemons):
+            self.stop(host)
+        self.relay.stop()
+
+
+def begins(wanted, got):
+    """The same, and perhaps more lines."""
+    return same(wanted, got) or same(wanted + ["..."], got)
 
 
 def examples(page):
@@ -166,7 +236,9 @@ class Commands(unittest.TestCase):
     def finish(self):
         self.place.wait_for_subscribers()
         for command, status, output, wanted in self.place.close_terminals():
-            self.assertEqual(status, 0, "%s: %s" % (command, output))
+            # The worker of the README ends with its hub, and takes that for a failure.
+            ends = 1 if command == "./worker" else 0
+            self.assertEqual(status, ends, "%s: %s" % (command, output))
             if wanted is not None:
                 self.assertTrue(same(wanted, output), "%s\nshown:\n%s\ngot:\n%s"
                                 % (command, "\n".join(wanted), output))
@@ -181,7 +253,7 @@ class Commands(unittest.TestCase):
                 self.assertTrue(name, lines[0])
                 with open(os.path.join(self.place.work, name[1]), "w") as f:
                     f.write("\n".join(lines) + "\n")
-            if marks[:1] != ["sh"]:
+            if marks[:1] != ["sh"] or "hosts" in marks:
                 continue
             for command, wanted in commands(lines):
                 seen += 1
@@ -198,10 +270,29 @@ class Commands(unittest.TestCase):
         self.assertGreater(seen, 10)
         self.finish()
 
+    def test_several_hosts(self):
+        with open(os.path.join(ROOT, "README.md")) as f:
+            text = f.read()
+        hosts = Hosts(self.place.env)
+        joined = 0
+        for marks, lines in blocks(text):
+            if marks != ["sh", "hosts"]:
+                continue
+            for line, wanted in commands(lines, ("hub$ ", "other$ ")):
+                host, command = line.split("$ ", 1)
+                got = hosts.run(host, command, wanted)
+                daemon = re.match(r"zmqcat (serve|join)\b", command)
+                joined += command.startswith("zmqcat join")
+                self.assertTrue((begins if daemon else same)(wanted, got), "%s\nshown:\n%s\ngot:\n%s"
+                                % (command, "\n".join(wanted), got))
+        self.assertGreater(joined, 1)
+        hosts.close()
+
     def test_every_fence_of_the_readme_is_known(self):
         with open(os.path.join(ROOT, "README.md")) as f:
             marks = [" ".join(m) for m, _ in blocks(f.read())]
-        self.assertEqual([m for m in marks if m not in ("sh", "sh terminal", "c", "text")], [])
+        known = ("sh", "sh terminal", "sh hosts", "c", "text")
+        self.assertEqual([m for m in marks if m not in known], [])
 
     def test_man_pages(self):
         pages = sorted(glob.glob(os.path.join(ROOT, "docs/man/*.[1-8]")))
