@@ -176,3 +176,23 @@ TEST(a_failure_says_nothing_of_the_tickets_below)
     CHECK_INT(broker->count.queued, 1);
     zc_broker_free(broker);
 }
+
+TEST(a_session_that_was_ended_gets_nothing_more)
+{
+    start();
+    struct zc_session *a = attach(), *dead = attach();
+    send(dead, "{\"op\":\"take\",\"name\":\"q\"}");
+    send(dead, "{\"op\":\"ping\"}");
+    now.mono.ns += (ZC_BROKER_STALL_MS + 1) * ZC_NS_PER_MS;
+    zc_broker_tick(broker, now);
+    CHECK_INT(dead->state, ZC_SESSION_CLOSED);
+    send(a, "{\"op\":\"put\",\"name\":\"q\",\"text\":\"x\"}");
+    zc_broker_synced(broker, now, (uint64_t)ticket);
+    CHECK_INT(appended[ZC_JOURNAL_REMOVE], 0);
+    CHECK_INT(broker->count.queued, 1);
+    zc_broker_detach(broker, dead, now);
+    send(a, "{\"op\":\"take\",\"name\":\"q\"}");
+    zc_broker_synced(broker, now, (uint64_t)ticket);
+    CHECK(said(a, "\"attempt\":1"));
+    zc_broker_free(broker);
+}
