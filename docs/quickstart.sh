@@ -1,18 +1,18 @@
 #!/bin/sh
-# `make quickstart`: a hub in a temporary directory, and jobs put and taken with the real programs.
+# `make quickstart`: a hub in a temporary directory, then a hub and a spoke with a relay between
+# them, and jobs put and taken with the real programs.
 # Every command is shown before it runs. B: the directory of the build.
 set -eu
 
 build=$(cd "${B:-build}" && pwd)
 dir=$(mktemp -d /tmp/zmqcat-quickstart.XXXXXX)
 hub=
-work=
 relay=
 spoke=
 finish() {
     status=$?
     trap - EXIT INT TERM
-    for pid in $work $spoke $hub $relay; do
+    for pid in $spoke $hub $relay; do
         kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || :
     done
     rm -rf "$dir"
@@ -34,8 +34,8 @@ run() {
 }
 # start LOG COMMAND: a daemon in the background; its process number is then in $started.
 start() {
-    show "$2 &"
-    $2 >"$1" 2>&1 </dev/null &
+    show "$2 >$1 2>&1 &"
+    eval "$2 >$1 2>&1 </dev/null &"
     started=$!
 }
 # await WHAT PID LOG COMMAND...: until COMMAND succeeds, while the process lives.
@@ -53,9 +53,8 @@ await() {
     done
 }
 start_hub() {
-    show 'zmqcat-hub --local --listen ./bus --mailbox ./mailbox &'
-    zmqcat-hub --local --listen ./bus --mailbox ./mailbox >hub.log 2>&1 &
-    hub=$!
+    start hub.log 'zmqcat-hub --local --listen ./bus --mailbox ./mailbox'
+    hub=$started
     await 'the hub' $hub hub.log zmqcat ping --listen ./bus
 }
 
@@ -94,13 +93,13 @@ hub=
 run 'ls'
 echo
 echo "# Now both ends: a hub with a tunnel, and a spoke that joins it with its token, as on another"
-echo "# host. Between them is a relay; here it is the one of the tests, so that no network is needed."
-mkdir ./relay
-show 'relay --dir ./relay &'
-relay --dir ./relay >relay.log &
-relay=$!
+echo "# host. Between them is a relay; here it is that of the tests, so that no network is needed."
+run 'mkdir ./relay'
+start relay.log 'relay --dir ./relay'
+relay=$started
 await 'the relay' $relay relay.log test -e ./relay/map.json
-start hub.log 'zmqcat-hub --listen ./bus --derp-map ./relay/map.json --key-file ./hub.key --token-out ./token'
+tunnel='--derp-map ./relay/map.json --key-file ./hub.key --token-out ./token'
+start hub.log "zmqcat-hub --listen ./bus $tunnel"
 hub=$started
 await 'the hub' $hub hub.log test -e ./token
 start spoke.log 'zmqcat-spoke --listen ./spoke --token-file ./token --key-file ./spoke.key'

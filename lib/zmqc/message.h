@@ -24,7 +24,8 @@ struct zc_message *zc_message_by_key(const struct zc_broker *b, const uint64_t k
 /* ZC_ENOMEM: not remembered. */
 ZC_MUST_CHECK int zc_message_remember(struct zc_broker *b, struct zc_message *m,
                                       const uint64_t key[2]);
-/* The id of a message that comes back counts again, unless another has it by now. Needs the body. */
+/* The id of a message that comes back counts again, unless another has it by now. Needs the
+ * body. */
 void zc_message_recall_id(struct zc_broker *b, struct zc_message *m);
 void zc_message_forget_id(struct zc_broker *b, struct zc_message *m);
 

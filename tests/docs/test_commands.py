@@ -283,7 +283,8 @@ class Commands(unittest.TestCase):
                 got = hosts.run(host, command, wanted)
                 daemon = re.match(r"zmqcat (serve|join)\b", command)
                 joined += command.startswith("zmqcat join")
-                self.assertTrue((begins if daemon else same)(wanted, got), "%s\nshown:\n%s\ngot:\n%s"
+                fits = begins if daemon else same
+                self.assertTrue(fits(wanted, got), "%s\nshown:\n%s\ngot:\n%s"
                                 % (command, "\n".join(wanted), got))
         self.assertGreater(joined, 1)
         hosts.close()
