@@ -59,6 +59,11 @@ LIBS_HOST += $(shell $(PKG_CONFIG) --libs libsystemd 2>/dev/null)
 CFLAGS_DEPS += $(shell $(PKG_CONFIG) --cflags libsystemd 2>/dev/null)
 endif
 
+# Without these a build ends in pages of errors; one line says so instead.
+HAVE := $(shell command -v $(firstword $(CC)) >/dev/null && $(PKG_CONFIG) --exists libsodium libuv \
+	libcjson libssl libcrypto $(if $(filter systemd,$(SERVICE)),libsystemd) 2>/dev/null && echo yes)
+NEEDS := $(if $(HAVE),,| needs)
+
 CORE_SRC := $(wildcard lib/base/*.c lib/crypto/*.c lib/zmqc/*.c lib/store/*.c \
 	lib/tunnel/*.c lib/node/*.c)
 HOST_SRC := $(filter-out lib/host/service_%.c,$(wildcard lib/host/*.c)) \
@@ -103,11 +108,15 @@ STATIC := $(B)/static/libzmqcat.a
 .PHONY: all
 all: $(PROGRAMS) $(CLIENT) $(SHARED) $(STATIC) ## build programs and client library into build/
 
-$(B)/%.o: %.c
+$(B)/%.o: %.c $(NEEDS)
 	@mkdir -p $(@D)
 	@$(SAY) '  cc    $@'
 	$(Q)$(CC) $(ALL_CFLAGS) $(PIE) $(CFLAGS_DEPS) -MMD -MP -c -o $@ $<
-$(B)/pic/%.o: %.c
+.PHONY: needs
+needs:
+	@echo 'make: the compiler ($(CC)), $(PKG_CONFIG) or a library is missing: run "make deps"' >&2
+	@exit 1
+$(B)/pic/%.o: %.c $(NEEDS)
 	@mkdir -p $(@D)
 	@$(SAY) '  cc    $@'
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden $(CFLAGS_DEPS) -MMD -MP -c -o $@ $<
@@ -220,6 +229,7 @@ bench: $(BENCHES) ## measure (bench/)
 	@for b in $(BENCHES); do echo "# $$b"; $$b || exit 1; done
 endif
 quickstart: deps ## install what is missing, build, put and take a real job
+	@echo 'building into $(B)/, which takes a minute or two the first time ...'
 	@$(MAKE) --no-print-directory -s all $(RELAY)
 	@B=$(B) sh docs/quickstart.sh
 
