@@ -17,7 +17,7 @@ struct zc_listen {
     bool control;
     bool inherited; /* never unlinked, never shut down */
     bool tcp;
-    uint16_t port; /* of the hub, to which its connections go; 0: the bus */
+    uint16_t port;           /* of the hub, to which its connections go; 0: the bus */
     struct zc_unixsock sock; /* unix and not inherited */
     struct zc_address address;
 };

@@ -38,11 +38,11 @@
 #define ZC_BROKER_LEASES_MAX 65536
 #define ZC_BROKER_SUBS_MAX 1024
 #define ZC_BROKER_TURN_COST                                                                        \
-    8192                       /* work of one session before others have their turn; a frame is 1 */
+    8192 /* work of one session before others have their turn; a frame is 1 */
 #define ZC_BROKER_MEMORY_MAX (UINT64_C(1) << 30) /* messages of a hub without a log */
 #define ZC_BROKER_WAITING_MAX 262144 /* waiting operations, and requests, of all sessions */
 #define ZC_BROKER_IN_MAX (UINT64_C(256) << 20) /* unfinished frames of all sessions */
-#define ZC_BROKER_LOG_MAX 1024 /* log and trace lines kept for the host */
+#define ZC_BROKER_LOG_MAX 1024                 /* log and trace lines kept for the host */
 
 /* Kinds of timers in the one heap. */
 enum zc_timer_kind {

@@ -13,7 +13,7 @@
 #include "zmqc/frame.h"
 
 #define ZC_MSG_STRING_MAX 1024                /* bytes of id, name, from, topic, to */
-#define ZC_MSG_MESSAGE_ID_MAX 1056             /* an id with the hub's scope before it */
+#define ZC_MSG_MESSAGE_ID_MAX 1056            /* an id with the hub's scope before it */
 #define ZC_MSG_OP_MAX 64                      /* bytes of op */
 #define ZC_MSG_DELIVERIES_MAX 1024            /* entries of deliveries and failed */
 #define ZC_MSG_HEADERS_CAP 256                /* headers kept; the hub's own limit is lower */

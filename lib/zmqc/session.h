@@ -53,7 +53,7 @@ struct zc_session {
     struct zc_buf name; /* claimed by hello */
     uint8_t state;      /* enum zc_session_state */
     bool control;
-    bool inner;   /* served by the node itself: data is not the host's */
+    bool inner; /* served by the node itself: data is not the host's */
     bool half_closed;
     bool paused;    /* input waits in `in` until output or the log has room */
     bool congested; /* waiters are passed over until output has room */
