@@ -55,6 +55,11 @@ def not_run(command):
     return command in NOT_RUN
 
 
+# Programs that go on until they are told to stop.
+HUBS = r"zmqcat(-hub| serve)\b"
+SPOKES = r"zmqcat(-spoke| join)\b"
+
+
 class Place:
     """An installed copy, a home and a directory to work in."""
 
@@ -85,13 +90,15 @@ class Place:
         return done.stdout
 
     def open_terminal(self, command, wanted):
-        """Starts a program that goes on; for a hub, waits until it answers."""
+        """Starts a program that goes on; waits until a hub answers, until a spoke listens."""
         out = open(os.path.join(self.dir, "terminal%d" % len(self.terminals)), "w+")
         process = subprocess.Popen(["bash", "-c", "exec " + command], cwd=self.work, env=self.env,
                                    stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
         self.terminals.append((command, process, out, wanted))
         harness._children.append(process)
-        if re.match(r"zmqcat(-hub| serve)\b", command):
+        if re.match(SPOKES, command):
+            wait_for(lambda: process.poll() is not None or os.path.exists(SOCKETS[1]))
+        if re.match(HUBS, command):
             listen = re.findall(r"--listen (\S+)", command)
             ping = ["zmqcat", "ping"] + (["--listen", listen[0]] if listen else [])
             wait_for(lambda: process.poll() is not None or subprocess.run(
@@ -107,11 +114,11 @@ class Place:
                 wait_for(lambda: os.path.getsize(out.name) > 0 or process.poll() is not None)
 
     def close_terminals(self):
-        """Stops hubs with SIGTERM, then waits for the others, which end with their hub. Returns
+        """Stops daemons with SIGTERM, then waits for the others, which end with their hub. Returns
         (command, status, output, wanted) of each."""
         ended = []
         for command, process, out, wanted in self.terminals:
-            if re.match(r"zmqcat(-hub| serve)\b", command):
+            if re.match(HUBS, command) or re.match(SPOKES, command):
                 process.send_signal(signal.SIGTERM)
         for command, process, out, wanted in self.terminals:
             status = process.wait(10 * SLOW)
@@ -312,8 +319,15 @@ class Commands(unittest.TestCase):
     def run_example(self, line):
         if not_run(line) or not_run("sudo " + line):
             return
-        if line.startswith(("zmqcat-hub ", "zmqcat serve ")):
-            self.place.open_terminal(line.rstrip(" &"), None)
+        if re.match(HUBS, line) and "--local" not in line:
+            relay = harness.Relay()
+            self.addCleanup(relay.__exit__)
+            line += " --derp-map " + relay.map
+        if re.match(HUBS, line) or re.match(SPOKES, line):
+            self.place.open_terminal(line, None)
+            wanted = re.search(r"--token-out (\S+)", line)
+            if wanted:
+                wait_for(lambda: os.path.exists(os.path.join(self.place.work, wanted[1])))
             self.finish()
         else:
             self.place.run(line)

@@ -40,7 +40,7 @@ class Man(unittest.TestCase):
         text = page("zmqcat.1")
         help_text = subprocess.run([CLI, "--help"], capture_output=True, text=True).stdout
         verbs = [v for v in ("put", "take", "reserve", "ready", "pub", "sub", "req", "ping", "ls",
-                             "stat", "status", "token", "rotate", "keygen", "nodekey", "serve",
+                             "stat", "status", "trace", "token", "rotate", "keygen", "nodekey", "serve",
                              "join")]
         wanted = offered(CLI)
         for verb in verbs:
