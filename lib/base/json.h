@@ -76,4 +76,7 @@ ZC_MUST_CHECK int zc_json_put_string(struct zc_buf *b, struct zc_slice s); /* wi
 ZC_MUST_CHECK int zc_json_put_int(struct zc_buf *b, int64_t v);
 ZC_MUST_CHECK int zc_json_put_raw(struct zc_buf *b, const char *text);
 
+/* "key":value, with the comma that parts it from a member before it. */
+ZC_MUST_CHECK int zc_json_put_member(struct zc_buf *b, const char *key, int64_t value);
+
 #endif

@@ -138,3 +138,15 @@ int zc_json_put_raw(struct zc_buf *b, const char *text)
 {
     return zc_buf_append(b, text, strlen(text));
 }
+
+int zc_json_put_member(struct zc_buf *b, const char *key, int64_t value)
+{
+    int err = 0;
+    if (b->len > 0 && b->data[b->len - 1] != '{')
+        err = zc_json_put_raw(b, ",");
+    if (err == 0)
+        err = zc_json_put_string(b, zc_slice_str(key));
+    if (err == 0)
+        err = zc_json_put_raw(b, ":");
+    return err != 0 ? err : zc_json_put_int(b, value);
+}

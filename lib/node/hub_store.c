@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/le.h"
 #include "node/hub_priv.h"
 
 static int64_t journal_append(void *arg, enum zc_journal_kind kind, uint64_t seq,
@@ -33,12 +34,6 @@ static const char *state_text(enum zc_log_state state)
     return texts[state];
 }
 
-static int put_number(struct zc_buf *j, const char *head, uint64_t value)
-{
-    int err = zc_json_put_raw(j, head);
-    return err != 0 ? err : zc_json_put_int(j, (int64_t)value);
-}
-
 static int journal_status(void *arg, struct zc_buf *json)
 {
     struct zc_hub *hub = arg;
@@ -52,19 +47,19 @@ static int journal_status(void *arg, struct zc_buf *json)
     if (err == 0)
         err = zc_json_put_string(json, zc_slice_str(hub->config.storage_path));
     const struct {
-        const char *head;
+        const char *key;
         uint64_t value;
-    } rows[] = {{",\"bytes\":", st.bytes},           {",\"segments\":", st.segments},
-                {",\"set_aside\":", st.damaged},     {",\"set_aside_bytes\":", st.damaged_bytes},
-                {",\"torn_bytes\":", st.torn_bytes}, {",\"syncs\":", st.syncs}};
+    } rows[] = {{"bytes", st.bytes},           {"segments", st.segments},
+                {"set_aside", st.damaged},     {"set_aside_bytes", st.damaged_bytes},
+                {"torn_bytes", st.torn_bytes}, {"syncs", st.syncs}};
     for (size_t i = 0; err == 0 && i < ZC_ARRAY_LEN(rows); i++)
-        err = put_number(json, rows[i].head, rows[i].value);
+        err = zc_json_put_member(json, rows[i].key, (int64_t)rows[i].value);
     if (err == 0 && st.last_err != 0) {
         err = zc_json_put_raw(json, ",\"last_error\":");
         if (err == 0)
             err = zc_json_put_string(json, zc_slice_str(zc_err_text(st.last_err)));
         if (err == 0)
-            err = put_number(json, ",\"last_error_segment\":", st.last_err_segment);
+            err = zc_json_put_member(json, "last_error_segment", st.last_err_segment);
     }
     return err != 0 ? err : zc_json_put_raw(json, "}");
 }
@@ -122,14 +117,6 @@ static void note_damage(struct zc_hub *hub)
                       "status counts them as set_aside; check the disk");
 }
 
-static uint64_t little(const uint8_t *p, size_t n)
-{
-    uint64_t v = 0;
-    for (size_t i = n; i > 0; i--)
-        v = v << 8 | p[i - 1];
-    return v;
-}
-
 /* One surviving record while the log opens. */
 static void restore(struct zc_hub *hub, const struct zc_log_event *ev)
 {
@@ -139,10 +126,10 @@ static void restore(struct zc_hub *hub, const struct zc_log_event *ev)
         err = zc_broker_restore_put(b, ev->seq, ev->body, ev->place);
     } else if (ev->type == ZC_RECORD_REMOVE) {
         for (size_t i = 0; i + 8 <= ev->body.len; i += 8)
-            zc_broker_restore_remove(b, little(ev->body.data + i, 8));
+            zc_broker_restore_remove(b, zc_le_get(ev->body.data + i, 8));
     } else if (ev->type == ZC_RECORD_STATE && ev->body.len == 12) {
-        zc_broker_restore_state(b, ev->seq, (uint32_t)little(ev->body.data, 4),
-                                (int64_t)little(ev->body.data + 4, 8));
+        zc_broker_restore_state(b, ev->seq, (uint32_t)zc_le_get(ev->body.data, 4),
+                                (int64_t)zc_le_get(ev->body.data + 4, 8));
     }
     if (err == ZC_EBADMSG) {
         b->count.damaged++;

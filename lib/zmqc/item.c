@@ -4,26 +4,14 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/le.h"
 
 enum { FLAG_REQUEST = 1 };
 
-static uint8_t *put_u16(uint8_t *p, size_t v)
+static uint8_t *put(uint8_t *p, uint64_t v, unsigned n)
 {
-    p[0] = (uint8_t)v;
-    p[1] = (uint8_t)(v >> 8);
-    return p + 2;
-}
-
-static uint8_t *put_u32(uint8_t *p, size_t v)
-{
-    p = put_u16(p, v & 0xffff);
-    return put_u16(p, v >> 16);
-}
-
-static uint8_t *put_i64(uint8_t *p, int64_t v)
-{
-    p = put_u32(p, (uint64_t)v & 0xffffffff);
-    return put_u32(p, (uint64_t)v >> 32);
+    zc_le_put(p, v, n);
+    return p + n;
 }
 
 static uint8_t *put_bytes(uint8_t *p, struct zc_slice s)
@@ -31,21 +19,6 @@ static uint8_t *put_bytes(uint8_t *p, struct zc_slice s)
     if (s.len > 0)
         memcpy(p, s.data, s.len);
     return p + s.len;
-}
-
-static uint32_t get_u16(const uint8_t *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8;
-}
-
-static uint32_t get_u32(const uint8_t *p)
-{
-    return get_u16(p) | get_u16(p + 2) << 16;
-}
-
-static int64_t get_i64(const uint8_t *p)
-{
-    return (int64_t)((uint64_t)get_u32(p) | (uint64_t)get_u32(p + 4) << 32);
 }
 
 struct zc_block *zc_item_encode(const struct zc_item *item, const struct zc_header *headers,
@@ -60,24 +33,24 @@ struct zc_block *zc_item_encode(const struct zc_item *item, const struct zc_head
     if (block == NULL)
         return NULL;
     uint8_t *p = block->data;
-    p = put_u32(p, item->payload.len);
-    p = put_u32(p, headers_len);
-    p = put_u16(p, item->name.len);
-    p = put_u16(p, item->id.len);
-    p = put_u16(p, item->from.len);
-    p = put_u16(p, item->by.len);
-    p = put_u16(p, count);
-    p = put_u16(p, item->request ? FLAG_REQUEST : 0);
-    p = put_i64(p, item->at_ms);
-    p = put_i64(p, item->expires_ms);
-    p = put_i64(p, item->due_ms);
+    p = put(p, item->payload.len, 4);
+    p = put(p, headers_len, 4);
+    p = put(p, item->name.len, 2);
+    p = put(p, item->id.len, 2);
+    p = put(p, item->from.len, 2);
+    p = put(p, item->by.len, 2);
+    p = put(p, count, 2);
+    p = put(p, item->request ? FLAG_REQUEST : 0, 2);
+    p = put(p, (uint64_t)item->at_ms, 8);
+    p = put(p, (uint64_t)item->expires_ms, 8);
+    p = put(p, (uint64_t)item->due_ms, 8);
     p = put_bytes(p, item->name);
     p = put_bytes(p, item->id);
     p = put_bytes(p, item->from);
     p = put_bytes(p, item->by);
     for (uint32_t i = 0; i < count; i++) {
-        p = put_u32(p, headers[i].key.len);
-        p = put_u32(p, headers[i].value.len);
+        p = put(p, headers[i].key.len, 4);
+        p = put(p, headers[i].value.len, 4);
         p = put_bytes(p, headers[i].key);
         p = put_bytes(p, headers[i].value);
     }
@@ -93,7 +66,7 @@ static bool headers_sound(struct zc_slice headers, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         if (headers.len - pos < 8)
             return false;
-        size_t key = get_u32(headers.data + pos), value = get_u32(headers.data + pos + 4);
+        size_t key = zc_le_get(headers.data + pos, 4), value = zc_le_get(headers.data + pos + 4, 4);
         pos += 8;
         if (key > headers.len - pos || value > headers.len - pos - key)
             return false;
@@ -107,13 +80,13 @@ int zc_item_decode(struct zc_slice body, struct zc_item *ret_item)
     if (body.len < ZC_ITEM_FIXED)
         return ZC_EBADMSG;
     const uint8_t *p = body.data;
-    struct zc_item item = {.headers_count = (uint16_t)get_u16(p + 16),
-                           .request = (get_u16(p + 18) & FLAG_REQUEST) != 0,
-                           .at_ms = get_i64(p + 20),
-                           .expires_ms = get_i64(p + 28),
-                           .due_ms = get_i64(p + 36)};
-    size_t lens[] = {get_u16(p + 8),  get_u16(p + 10), get_u16(p + 12),
-                     get_u16(p + 14), get_u32(p + 4),  get_u32(p)};
+    struct zc_item item = {.headers_count = (uint16_t)zc_le_get(p + 16, 2),
+                           .request = (zc_le_get(p + 18, 2) & FLAG_REQUEST) != 0,
+                           .at_ms = (int64_t)zc_le_get(p + 20, 8),
+                           .expires_ms = (int64_t)zc_le_get(p + 28, 8),
+                           .due_ms = (int64_t)zc_le_get(p + 36, 8)};
+    size_t lens[] = {zc_le_get(p + 8, 2),  zc_le_get(p + 10, 2), zc_le_get(p + 12, 2),
+                     zc_le_get(p + 14, 2), zc_le_get(p + 4, 4),  zc_le_get(p, 4)};
     struct zc_slice *parts[] = {&item.name, &item.id,      &item.from,
                                 &item.by,   &item.headers, &item.payload};
     size_t pos = ZC_ITEM_FIXED;
@@ -137,7 +110,7 @@ size_t zc_item_headers(const struct zc_item *item, struct zc_header *ret_headers
     const uint8_t *p = item->headers.data;
     size_t sum = 0;
     for (uint32_t i = 0; i < item->headers_count; i++) {
-        size_t key = get_u32(p), value = get_u32(p + 4);
+        size_t key = zc_le_get(p, 4), value = zc_le_get(p + 4, 4);
         ret_headers[i].key = zc_slice(p + 8, key);
         ret_headers[i].value = zc_slice(p + 8 + key, value);
         p += 8 + key + value;

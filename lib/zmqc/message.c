@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/le.h"
 #include "zmqc/settle.h"
 
 /* Adds m to, or takes it from, the sums over all mailboxes. */
@@ -222,12 +223,6 @@ void zc_message_tick(struct zc_broker *b, struct zc_message *m)
         arm(b, m);
 }
 
-static void put_u64(uint8_t *p, uint64_t v)
-{
-    for (int i = 0; i < 8; i++)
-        p[i] = (uint8_t)(v >> (8 * i));
-}
-
 int64_t zc_message_remove(struct zc_broker *b, struct zc_message *const *messages, uint32_t n,
                           bool sync_wanted)
 {
@@ -236,7 +231,7 @@ int64_t zc_message_remove(struct zc_broker *b, struct zc_message *const *message
     int64_t ticket = 0;
     if (b->journal != NULL) {
         for (uint32_t i = 0; i < n; i++)
-            put_u64(seqs + 8 * (size_t)i, messages[i]->seq);
+            zc_le_put(seqs + 8 * (size_t)i, messages[i]->seq, 8);
         int err = zc_settle_reserve(b, n);
         if (err != 0)
             return err;
@@ -263,9 +258,8 @@ int64_t zc_message_remove(struct zc_broker *b, struct zc_message *const *message
 static int64_t append_state(struct zc_broker *b, const struct zc_message *m, int64_t due_ms)
 {
     uint8_t body[12];
-    for (int i = 0; i < 4; i++)
-        body[i] = (uint8_t)(m->attempt >> (8 * i));
-    put_u64(body + 4, (uint64_t)due_ms);
+    zc_le_put(body, m->attempt, 4);
+    zc_le_put(body + 4, (uint64_t)due_ms, 8);
     return b->journal->append(b->journal->arg, ZC_JOURNAL_STATE, m->seq,
                               zc_slice(body, sizeof(body)), false, NULL);
 }
@@ -299,7 +293,7 @@ void zc_message_discard(struct zc_broker *b, struct zc_message *m)
 {
     if (b->journal != NULL && m->place != 0) {
         uint8_t seq[8];
-        put_u64(seq, m->seq);
+        zc_le_put(seq, m->seq, 8);
         /* Nobody waits for it: a record that does not reach the disk is dropped again when the log
          * opens. */
         (void)b->journal->append(b->journal->arg, ZC_JOURNAL_REMOVE, 0, zc_slice(seq, sizeof(seq)),

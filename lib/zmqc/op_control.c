@@ -3,12 +3,6 @@
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
 
-static int put_member(struct zc_buf *j, const char *head, uint64_t value)
-{
-    int err = zc_json_put_raw(j, head);
-    return err != 0 ? err : zc_json_put_int(j, (int64_t)value);
-}
-
 static int put_storage(struct zc_broker *b, struct zc_buf *j)
 {
     if (b->journal != NULL)
@@ -20,27 +14,27 @@ static int put_storage(struct zc_broker *b, struct zc_buf *j)
 static int build_status(struct zc_broker *b, struct zc_buf *j)
 {
     const struct {
-        const char *head;
+        const char *key;
         uint64_t value;
     } rows[] = {
-        {",\"uptime\":", (uint64_t)((b->now.mono.ns - b->started.ns) / ZC_NS_PER_S)},
-        {",\"sessions\":", b->bus_sessions},
-        {",\"mailboxes\":", b->mailboxes.len},
-        {",\"queued\":", b->count.queued},
-        {",\"leased\":", b->count.leased},
-        {",\"delayed\":", b->count.delayed},
-        {",\"waiting\":", b->waiters_count},
-        {",\"topics\":", b->topics.by_name.len},
-        {",\"puts\":", b->count.puts},
-        {",\"redelivered\":", b->count.redelivered},
-        {",\"dropped\":", b->count.dropped},
-        {",\"dropped_deliveries\":", b->count.dropped_subs},
+        {"uptime", (uint64_t)((b->now.mono.ns - b->started.ns) / ZC_NS_PER_S)},
+        {"sessions", b->bus_sessions},
+        {"mailboxes", b->mailboxes.len},
+        {"queued", b->count.queued},
+        {"leased", b->count.leased},
+        {"delayed", b->count.delayed},
+        {"waiting", b->waiters_count},
+        {"topics", b->topics.by_name.len},
+        {"puts", b->count.puts},
+        {"redelivered", b->count.redelivered},
+        {"dropped", b->count.dropped},
+        {"dropped_deliveries", b->count.dropped_subs},
     };
     int err = zc_json_put_raw(j, "{\"version\":");
     if (err == 0)
         err = zc_json_put_string(j, zc_slice_str(b->version));
     for (size_t i = 0; err == 0 && i < ZC_ARRAY_LEN(rows); i++)
-        err = put_member(j, rows[i].head, rows[i].value);
+        err = zc_json_put_member(j, rows[i].key, (int64_t)rows[i].value);
     if (err == 0)
         err = zc_json_put_raw(j, b->trace ? ",\"trace\":true" : ",\"trace\":false");
     if (err == 0)

@@ -8,19 +8,6 @@
 
 #define LIST_MAX 1000
 
-/* "key":value with the comma that parts it from what stands before. */
-static int put_number(struct zc_buf *j, const char *key, uint64_t value)
-{
-    int err = 0;
-    if (j->len > 0 && j->data[j->len - 1] != '{')
-        err = zc_json_put_raw(j, ",");
-    if (err == 0)
-        err = zc_json_put_string(j, zc_slice_str(key));
-    if (err == 0)
-        err = zc_json_put_raw(j, ":");
-    return err != 0 ? err : zc_json_put_int(j, (int64_t)value);
-}
-
 static void finish(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m, int err)
 {
     if (err == 0)
@@ -48,7 +35,7 @@ static int put_numbers(struct zc_buf *j, const struct numbers *n)
                 {"dropped", n->dropped}};
     int err = 0;
     for (size_t i = 0; err == 0 && i < ZC_ARRAY_LEN(rows); i++)
-        err = put_number(j, rows[i].key, rows[i].value);
+        err = zc_json_put_member(j, rows[i].key, (int64_t)rows[i].value);
     return err;
 }
 
@@ -90,7 +77,7 @@ void zc_op_stat(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         if (err == 0)
             err = put_numbers(j, &n);
         if (err == 0)
-            err = put_number(j, "mailboxes", b->mailboxes.len);
+            err = zc_json_put_member(j, "mailboxes", (int64_t)b->mailboxes.len);
     }
     finish(b, s, m, err);
 }
@@ -200,7 +187,7 @@ static int put_limits(struct zc_buf *j, const struct zc_broker_limits *l)
                 {"heartbeat-ms", l->heartbeat_ms > 0 ? (uint64_t)l->heartbeat_ms : 0}};
     int err = 0;
     for (size_t i = 0; err == 0 && i < ZC_ARRAY_LEN(rows); i++)
-        err = put_number(j, rows[i].key, rows[i].value);
+        err = zc_json_put_member(j, rows[i].key, (int64_t)rows[i].value);
     return err;
 }
 
@@ -212,7 +199,8 @@ void zc_op_info(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     if (err == 0)
         err = zc_json_put_string(j, zc_slice_str(b->version));
     if (err == 0)
-        err = put_number(j, "uptime", (uint64_t)((b->now.mono.ns - b->started.ns) / ZC_NS_PER_S));
+        err = zc_json_put_member(j, "uptime",
+                                 (int64_t)((b->now.mono.ns - b->started.ns) / ZC_NS_PER_S));
     if (err == 0)
         err = zc_json_put_raw(j, ",\"features\":[\"headers\",\"delay\",\"ttl\",\"wait\",\"max\","
                                  "\"deliveries\",\"touch\",\"subs\",\"epoch\",\"stat\",\"list\"");
