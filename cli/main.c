@@ -3,6 +3,7 @@
  * Source: docs/man/zmqcat.1. Deliberately absent: verbs and options whose feature does not exist;
  * they are unknown like any typing error, so that no script relies on what does nothing.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -92,6 +93,14 @@ static void paragraph(const char *text)
     puts(text);
 }
 
+/* Standard output must have taken the text. */
+static int printed(const char *verb)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    return zc_say_fail(1, verb != NULL ? verb : "standard output", NULL, strerror(errno));
+}
+
 static int help(void)
 {
     puts("usage: zmqcat COMMAND [OPTION...] [ARGUMENT...]\n\n"
@@ -104,13 +113,14 @@ static int help(void)
     }
     puts("");
     paragraph("`zmqcat COMMAND --help` tells more; zmqcat(1) tells all; --version prints the "
-              "version. Options may stand after "
-              "arguments; -- ends them. The hub's address: --listen, else ZMQCAT_LISTEN, else the "
+              "version. Options stand after the "
+              "command, also after arguments; -- ends them. The hub's address: --listen, else "
+              "ZMQCAT_LISTEN, else the "
               "system's or the user's socket.");
     puts("");
     paragraph("Exit status: 0 done, 1 failed, 2 usage, 3 nothing in time, 4 refused, 78 unusable "
               "configuration.");
-    return fflush(stdout) == 0 ? 0 : 1;
+    return printed(NULL);
 }
 
 static int verb_help(const struct verb *v)
@@ -122,7 +132,7 @@ static int verb_help(const struct verb *v)
         puts("");
         zc_args_help(v->options);
     }
-    return fflush(stdout) == 0 ? 0 : 1;
+    return printed(v->name);
 }
 
 static bool asks_help(char **argv)
@@ -167,7 +177,7 @@ int main(int argc, char **argv)
         return help();
     if (strcmp(argv[1], "--version") == 0) {
         puts("zmqcat " ZC_VERSION);
-        return fflush(stdout) == 0 ? 0 : 1;
+        return printed(NULL);
     }
     for (size_t i = 0; i < ZC_ARRAY_LEN(verbs); i++)
         if (strcmp(argv[1], verbs[i].name) == 0)

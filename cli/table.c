@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 
-#define KEY_WIDTH 20
+#define KEY_WIDTH 32
 #define KEY_MAX 200
 #define DEPTH_MAX 8
 

@@ -1,6 +1,7 @@
 /* The parser of the daemons' command lines and their common options; see options.h. */
 #include "options.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <grp.h>
 #include <stdio.h>
@@ -206,15 +207,13 @@ static int usage_error(const struct zc_options *o, int c, char **argv)
     return ZC_OPTIONS_USAGE;
 }
 
-static int print_and_end(const char *text)
+/* Standard output must have taken the text. */
+static int printed(const struct zc_options *o)
 {
-    return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? 1 : 0;
-}
-
-static int print_version(const struct zc_options *o)
-{
-    printf("%s " ZC_VERSION "\n", o->program);
-    return fflush(stdout) != 0 ? 1 : 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    zc_logsink_line(o->log, ZC_LOGSINK_ERR, "standard output: %s", strerror(errno));
+    return 1;
 }
 
 /* What only all options together can tell. */
@@ -265,15 +264,17 @@ int zc_options_parse(const struct zc_options_request *request, int argc, char **
         (struct zc_options){.program = request->program, .log = log, .log_level = ZC_LOGSINK_INFO};
     opterr = 0;
     for (;;) {
-        int c = getopt_long(argc, argv, ":", all, NULL);
+        int c = getopt_long(argc, argv, ":h", all, NULL);
         if (c == -1)
             return finish(ret_options, request->argument, argc, argv);
         if (c == '?' || c == ':')
             return usage_error(ret_options, c, argv);
-        if (c == OPT_HELP)
-            return print_and_end(request->help);
+        if (c == OPT_HELP || c == 'h')
+            fputs(request->help, stdout);
         if (c == OPT_VERSION)
-            return print_version(ret_options);
+            printf("%s " ZC_VERSION "\n", request->program);
+        if (c == OPT_HELP || c == 'h' || c == OPT_VERSION)
+            return printed(ret_options);
         const struct zc_options_spec *spec = specs[c - FIRST_ID];
         int r = spec->take(ret_options, request->own, spec, optarg);
         if (r != ZC_OPTIONS_RUN)

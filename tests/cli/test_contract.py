@@ -67,6 +67,20 @@ class Usage(unittest.TestCase):
                 self.assertEqual((got.returncode, got.stderr), (0, b""))
                 self.assertTrue(got.stdout.startswith(b"usage: zmqcat"))
 
+    def test_help_that_cannot_be_written_is_a_failure(self):
+        for argv in ([CLI, "--help"], [CLI, "put", "--help"], [CLI, "--version"],
+                     [harness.HUB, "-h"], [harness.SPOKE, "--help"], [harness.HUB, "--version"]):
+            with self.subTest(argv), open("/dev/full", "w") as full:
+                got = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE)
+                self.assertEqual(got.returncode, 1)
+                self.assertRegex(got.stderr, rb"\Azmqcat.*: No space left on device\n\Z")
+
+    def test_short_help_of_the_daemons(self):
+        for program in (harness.HUB, harness.SPOKE):
+            short, full = (subprocess.run([program, o], capture_output=True)
+                           for o in ("-h", "--help"))
+            self.assertEqual((short.returncode, short.stdout), (0, full.stdout))
+
     def test_version(self):
         got = cli("--version")
         self.assertEqual((got.returncode, got.stderr), (0, b""))
