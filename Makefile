@@ -176,7 +176,8 @@ $(B)/bench/%: $(B)/bench/%.o $(CLIENT) $(CORE)
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z -]*:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR= CC=$(CC) CFLAGS="$(CFLAGS)" B=$(B) \
-	SERVICE=$(SERVICE) BINDIR LIBDIR INCLUDEDIR MANDIR UNITDIR SYSUSERSDIR V=1 (show command lines) T=WORD (only tests whose names contain it)'
+	SERVICE=$(SERVICE) V=1 (show command lines) T=WORD (only tests whose names contain it)'
+	@echo 'Below PREFIX: BINDIR LIBDIR INCLUDEDIR MANDIR UNITDIR SYSUSERSDIR'
 
 # ---- what must be there to build and test ----
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \

@@ -39,9 +39,8 @@ class Man(unittest.TestCase):
     def test_options_of_the_command(self):
         text = page("zmqcat.1")
         help_text = subprocess.run([CLI, "--help"], capture_output=True, text=True).stdout
-        verbs = [v for v in ("put", "take", "reserve", "ready", "pub", "sub", "req", "ping", "ls",
-                             "stat", "status", "trace", "token", "rotate", "keygen", "nodekey", "serve",
-                             "join")]
+        verbs = ("put", "take", "reserve", "ready", "pub", "sub", "req", "ping", "ls", "stat",
+                 "status", "trace", "token", "rotate", "keygen", "nodekey", "serve", "join")
         wanted = offered(CLI)
         for verb in verbs:
             self.assertIn(verb, help_text)
