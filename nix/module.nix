@@ -104,6 +104,7 @@ let
     assertion = !(hub && cfg.local) || unset;
     message = "services.zmqcat.${name} is about the tunnel: remove it, or write local = false.";
   };
+  listed = builtins.concatStringsSep "\", \"";
   badAllow = builtins.filter (k: builtins.match "nodekey:[0-9a-f]{64}" k == null) cfg.allow;
   badListen = builtins.filter (a: stream a == null) cfg.listen;
 in
@@ -116,7 +117,8 @@ in
         assertion = hub || tokenFile != null;
         message = ''
           services.zmqcat.tokenFile: a spoke needs the token of its hub. Write the path of a file
-          that holds what `zmqcat token` prints there: tokenFile = "/run/secrets/zmqcat-join-token".'';
+          that holds what `zmqcat token` prints there:
+          tokenFile = "/run/secrets/zmqcat-join-token".'';
       }
       {
         assertion = !hub || tokenFile == null;
@@ -138,15 +140,15 @@ in
       {
         assertion = badAllow == [ ];
         message = ''
-          services.zmqcat.allow: "${builtins.concatStringsSep "\", \"" badAllow}" is no node key. Write
-          nodekey: and 64 small hex digits, as `zmqcat nodekey FILE` prints them at the spoke.'';
+          services.zmqcat.allow: "${listed badAllow}" is no node key. Write nodekey: and 64
+          small hex digits, as `zmqcat nodekey FILE` prints them at the spoke.'';
       }
       {
         assertion = badListen == [ ] && cfg.listen != [ ];
         message = ''
-          services.zmqcat.listen: "${builtins.concatStringsSep "\", \"" badListen}" cannot be listened on.
-          Write one or more of "unix:///path", "tcp://127.0.0.1:port" and "tcp://[::1]:port", with an
-          address instead of a name.'';
+          services.zmqcat.listen: "${listed badListen}" cannot be listened on. Write one or more of
+          "unix:///path", "tcp://127.0.0.1:port" and "tcp://[::1]:port", with an address instead
+          of a name.'';
       }
       {
         assertion =

@@ -1,6 +1,6 @@
-# What the module and the flake use of nixpkgs's lib, for an evaluation without nixpkgs: modules with
-# priorities, conditions, imports and submodules, and the types that are used. An option that does
-# not exist, a value of another type and two different values are errors, as in nixpkgs.
+# What the module and the flake use of nixpkgs's lib, for an evaluation without nixpkgs: modules
+# with priorities, conditions, imports and submodules, and the types that are used. An option that
+# does not exist, a value of another type and two different values are errors, as in nixpkgs.
 let
   inherit (builtins)
     all
@@ -92,7 +92,7 @@ let
     if values == [ ] then
       throw "The option `${path}' was accessed but has no value defined."
     else if wrong != [ ] then
-      throw "A definition for option `${path}' is not of type `${type.name}': ${toString (map builtins.typeOf wrong)}"
+      throw "A definition for option `${path}' is not of type `${type.name}'."
     else
       type.merge path values;
 
@@ -139,7 +139,8 @@ let
         ++ [
           {
             options = v.options or { };
-            config = if v ? options || v ? config then v.config or { } else removeAttrs v [ "imports" ];
+            config =
+              if v ? options || v ? config then v.config or { } else removeAttrs v [ "imports" ];
           }
         ];
       loaded = concatMap load modules;
@@ -168,7 +169,7 @@ let
       v: (isPath v || isString v || isAttrs v && v ? outPath) && hasPrefix "/" (toString v)
     );
     enum = of: simple "one of ${toJSON of}" (v: elem v of);
-    strMatching = re: simple "string matching the pattern ${re}" (v: isString v && match re v != null);
+    strMatching = re: simple "string matching ${re}" (v: isString v && match re v != null);
     oneOf = of: simple "one of several types" (v: any (t: t.check v) of);
     nullOr = t: {
       name = "null or ${t.name}";
@@ -188,7 +189,8 @@ let
         let
           pushed = concatMap push values;
           defs = name: concatMap (v: if v ? ${name} then [ v.${name} ] else [ ]) pushed;
-          used = filter (n: concatMap discharge (defs n) != [ ]) (unique (concatMap attrNames pushed));
+          names = unique (concatMap attrNames pushed);
+          used = filter (n: concatMap discharge (defs n) != [ ]) names;
         in
         genAttrs used (name: mergeDefinitions "${path}.${name}" t (defs name));
     };

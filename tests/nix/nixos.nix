@@ -1,5 +1,5 @@
-# As much of NixOS as services.zmqcat sets, and no more: an option that is not here is an error. Also
-# the text of units, written as NixOS writes them.
+# As much of NixOS as services.zmqcat sets, and no more: an option that is not here is an error.
+# Also the text of units, written as NixOS writes them.
 { lib }:
 let
   inherit (lib) mkOption types;

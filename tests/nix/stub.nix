@@ -29,10 +29,26 @@
         system:
         let
           tool = name: plain system name "mkdir $out" { };
-          pkgs = lib.genAttrs [ "clang-tools" "cjson" "libsodium" "libuv" "mandoc" "nixfmt" "openssl"
-            "pkg-config" "python3" "socat" "systemdLibs" ] tool // {
+          tools = [
+            "cjson"
+            "clang-tools"
+            "libsodium"
+            "libuv"
+            "mandoc"
+            "nixfmt"
+            "openssl"
+            "pkg-config"
+            "python3"
+            "socat"
+            "systemdLibs"
+          ];
+          pkgs = lib.genAttrs tools tool // {
             inherit lib;
-            mkShell = attrs: plain system "shell" "mkdir $out" { tools = map toString attrs.packages; };
+            mkShell =
+              attrs:
+              plain system "shell" "mkdir $out" {
+                tools = map toString attrs.packages;
+              };
             stdenv = {
               hostPlatform.isLinux = builtins.elem system lib.platforms.linux;
               mkDerivation =
