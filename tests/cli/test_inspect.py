@@ -128,8 +128,8 @@ class Inspect(harness.Case):
 
 
 class Huginn(harness.Case):
-    """The operator's commands word for word (without join). As root they run as a user id that
-    nobody has, whose default socket no other program uses."""
+    """The operator's commands word for word (join is in tests/tunnel). As root they run as a user
+    id that nobody has, whose default socket no other program uses."""
 
     def setUp(self):
         self.dir = tempdir()
