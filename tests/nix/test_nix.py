@@ -236,6 +236,15 @@ class Module(unittest.TestCase):
             self.assertNotEqual(got.returncode, 0, settings)
             self.assertIn(what, got.stderr)
 
+    def test_readme(self):
+        """What README.md shows is accepted."""
+        with open(os.path.join(ROOT, "README.md")) as f:
+            shown = re.findall(r"^```nix\nservices.zmqcat = \{\n(.*?)^\};\n```$", f.read(),
+                               re.M | re.S)
+        self.assertEqual(len(shown), 2)
+        for settings in shown:
+            self.assertEqual(evaluate(settings.replace("enable = true;", ""))["refused"], [])
+
     def test_stand_in_for_nixos_is_strict(self):
         """The tests above can fail: what NixOS would refuse is refused here."""
         for config, what in (("{ systemd.services.x.noSuch = 1; }", "noSuch"),
