@@ -299,7 +299,7 @@ class Commands(unittest.TestCase):
     def test_every_fence_of_the_readme_is_known(self):
         with open(os.path.join(ROOT, "README.md")) as f:
             marks = [" ".join(m) for m, _ in blocks(f.read())]
-        known = ("sh", "sh terminal", "sh hosts", "c", "text")
+        known = ("sh", "sh terminal", "sh hosts", "c", "nix", "text")
         self.assertEqual([m for m in marks if m not in known], [])
 
     def test_man_pages(self):
