@@ -478,7 +478,7 @@ class R1(harness.Case):
         hub.options += ["--listen", "unix://" + hub.path]
         hub.start()
         where = ("127.0.0.1", int(hub.listen.rsplit(":", 1)[1]))
-        wait_for(lambda: os.path.exists(hub.path) and reachable(where))
+        wait_for(lambda: reachable(hub.path) and reachable(where))
         watcher = self.conn(hub)
         inner = frame(v=1, op="put", name="owned", text="x")
         for first in (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(inner),
@@ -569,7 +569,7 @@ def free_port():
 
 def reachable(where):
     try:
-        socket.create_connection(where).close()
+        Conn(where).close()
         return True
     except OSError:
         return False
