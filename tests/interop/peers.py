@@ -3,8 +3,8 @@
 Versions are fixed by tests/interop/<version>/go.mod and go.sum. Nothing of them is kept in the
 tree; programs land in <build>/interop/<version>.
 """
-import fcntl, functools, hashlib, http.server, json, os, re, shutil, socket, struct, subprocess, sys
-import threading, unittest
+import base64, fcntl, functools, hashlib, http.server, json, os, re, shutil, socket, struct
+import subprocess, sys, threading, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -50,7 +50,8 @@ def build(version):
         write_file(stamp_file, stamp)
     versions = re.findall(r"^\t((?:github\.com/tailscale/tailcat|tailscale\.com) v\S+)$",
                           files["go.mod"].decode(), re.M)
-    print("peers: " + ", ".join(versions), flush=True)
+    if "ZMQCAT_OWN_NETWORK" not in os.environ:
+        print("peers: " + ", ".join(versions), flush=True)
     return target
 
 
@@ -81,6 +82,13 @@ def free_port(kind=socket.SOCK_STREAM):
     with socket.socket(socket.AF_INET, kind) as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def other_psk(token):
+    """The token with a pre-shared key that is not the server's."""
+    data = bytearray(base64.urlsafe_b64decode(token[2:] + "=" * (-len(token[2:]) % 4)))
+    data[data.index(b"\x61q\x58\x20") + 4] ^= 1
+    return "tc" + base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 class Process:
@@ -162,7 +170,7 @@ class Derper(Process):
 
 
 class Server(Process):
-    """tailcat --serve=PORTS. Its key survives restart()."""
+    """tailcat that serves ports. Its key survives a new start."""
 
     def __init__(self, programs, derper, ports, *options):
         super().__init__()
@@ -172,7 +180,10 @@ class Server(Process):
                              capture_output=True, text=True, timeout=60)
         if got.returncode != 0:
             raise AssertionError(got.stderr)
-        self.argv += ["--key=server", "--serve=" + ports] + list(options)
+        if os.path.basename(programs) == "v0.3":
+            self.argv += ["--key=server", "--serve=" + ports, *options]
+        else:
+            self.argv += ["--key=server", "serve", *options, *ports.split(",")]
         self.token_file = os.path.join(self.dir, "token")
         self.env["TAILCAT_ADDR_FILE"] = self.token_file
         self.start()
@@ -201,8 +212,8 @@ class Client(Process):
         self.program = os.path.join(programs, "tailcat")
         self.key = "new" if fresh else "client-default"
         if not fresh:
-            got = subprocess.run([self.program, "genkey", "--client"], env=self.env,
-                                 capture_output=True, text=True, timeout=60)
+            got = subprocess.run([self.program, "genkey", "--client", "--key=" + self.key],
+                                 env=self.env, capture_output=True, text=True, timeout=60)
             self.node = re.search(r"nodekey:[0-9a-f]{64}", got.stdout + got.stderr)[0]
 
     def run(self, *args, stdin=b"", timeout=30):
