@@ -3,11 +3,12 @@
  * behaviour of the real one that clients can see: queues of 32 packets for each receiver that drop
  * the oldest, PeerGone, ping, the newest connection of a key wins.
  *
- *   relay --dir DIR [--port N]     DIR/relay.pem  key and certificate, made once
- *                                  DIR/map.json   the DERP map that names it, pinned
+ *   relay --dir DIR [--address A] [--port N]   DIR/relay.pem  key and certificate, made once
+ *                                              DIR/map.json   the DERP map that names it, pinned
  *
- * Prints `relay at 127.0.0.1:PORT` when it listens. SIGSTOP makes it a black hole.
- * Deliberately absent: mesh, STUN, rate limits, health and restart notes, other HTTP paths.
+ * The IPv4 address is 127.0.0.1 without the option. Prints `relay at ADDRESS:PORT` when it listens.
+ * SIGSTOP makes it a black hole. Deliberately absent: mesh, STUN, rate limits, health and restart
+ * notes, other HTTP paths.
  */
 #define _GNU_SOURCE /* accept4 */
 #include <errno.h>
@@ -372,14 +373,14 @@ static void serve(int listener, SSL_CTX *ctx)
     }
 }
 
-static int listen_on(unsigned port, uint16_t *ret_port)
+static int listen_on(const char *address, unsigned port, uint16_t *ret_port)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     socklen_t len = sizeof(at);
     int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, 256) < 0 ||
+    if (inet_pton(AF_INET, address, &at.sin_addr) != 1 || fd < 0 ||
+        bind(fd, (struct sockaddr *)&at, len) < 0 || listen(fd, 256) < 0 ||
         getsockname(fd, (struct sockaddr *)&at, &len) < 0)
         die("listen");
     *ret_port = ntohs(at.sin_port);
@@ -388,17 +389,19 @@ static int listen_on(unsigned port, uint16_t *ret_port)
 
 int main(int argc, char **argv)
 {
-    const char *dir = NULL;
+    const char *dir = NULL, *address = "127.0.0.1";
     unsigned long port = 0;
     uint16_t bound;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--dir") == 0)
             dir = argv[i + 1];
+        else if (strcmp(argv[i], "--address") == 0)
+            address = argv[i + 1];
         else if (strcmp(argv[i], "--port") == 0)
             port = strtoul(argv[i + 1], NULL, 10);
     }
     if (dir == NULL || port > 65535) {
-        fprintf(stderr, "usage: relay --dir DIR [--port N]\n");
+        fprintf(stderr, "usage: relay --dir DIR [--address A] [--port N]\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
@@ -408,11 +411,11 @@ int main(int argc, char **argv)
     zc_x25519_public(&relay_private, &relay_public);
     for (size_t i = 0; i < CLIENTS_MAX; i++)
         clients[i].fd = -1;
-    int listener = listen_on((unsigned)port, &bound);
-    SSL_CTX *ctx = relay_cert_open(dir, bound);
+    int listener = listen_on(address, (unsigned)port, &bound);
+    SSL_CTX *ctx = relay_cert_open(dir, address, bound);
     if (ctx == NULL)
         die("certificate");
-    printf("relay at 127.0.0.1:%u\n", bound);
+    printf("relay at %s:%u\n", address, bound);
     fflush(stdout);
     serve(listener, ctx);
     return 0;

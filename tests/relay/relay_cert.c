@@ -1,4 +1,4 @@
-/* A self-signed certificate for 127.0.0.1; see relay_cert.h. */
+/* A self-signed certificate for an IPv4 address; see relay_cert.h. */
 #include "relay_cert.h"
 
 #include <openssl/evp.h>
@@ -21,8 +21,9 @@ static bool extend(X509 *cert, int nid, const char *value)
     return good;
 }
 
-static X509 *make(EVP_PKEY *key)
+static X509 *make(EVP_PKEY *key, const char *address)
 {
+    char alternative[32];
     X509 *cert = X509_new();
     uint32_t serial;
     if (cert == NULL || RAND_bytes((unsigned char *)&serial, sizeof(serial)) != 1)
@@ -32,12 +33,11 @@ static X509 *make(EVP_PKEY *key)
     ASN1_INTEGER_set(X509_get_serialNumber(cert), serial & 0x7fffffff);
     X509_gmtime_adj(X509_getm_notBefore(cert), -86400);
     X509_gmtime_adj(X509_getm_notAfter(cert), 365 * 86400);
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"127.0.0.1", -1, -1,
-                               0);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)address, -1, -1, 0);
     X509_set_issuer_name(cert, name);
     X509_set_pubkey(cert, key);
-    if (extend(cert, NID_subject_alt_name, "IP:127.0.0.1") &&
-        X509_sign(cert, key, EVP_sha256()) > 0)
+    snprintf(alternative, sizeof(alternative), "IP:%s", address);
+    if (extend(cert, NID_subject_alt_name, alternative) && X509_sign(cert, key, EVP_sha256()) > 0)
         return cert;
     X509_free(cert);
     return NULL;
@@ -54,10 +54,10 @@ static bool load(const char *path, EVP_PKEY **ret_key, X509 **ret_cert)
     return *ret_key != NULL && *ret_cert != NULL;
 }
 
-static bool create(const char *path, EVP_PKEY **ret_key, X509 **ret_cert)
+static bool create(const char *path, const char *address, EVP_PKEY **ret_key, X509 **ret_cert)
 {
     *ret_key = EVP_EC_gen("P-256");
-    *ret_cert = *ret_key != NULL ? make(*ret_key) : NULL;
+    *ret_cert = *ret_key != NULL ? make(*ret_key, address) : NULL;
     FILE *f = *ret_cert != NULL ? fopen(path, "w") : NULL;
     if (f == NULL)
         return false;
@@ -66,7 +66,7 @@ static bool create(const char *path, EVP_PKEY **ret_key, X509 **ret_cert)
     return fclose(f) == 0 && good;
 }
 
-static bool write_map(const char *dir, uint16_t port, X509 *cert)
+static bool write_map(const char *dir, const char *address, uint16_t port, X509 *cert)
 {
     char path[PATH], temporary[PATH], pin[65];
     unsigned char hash[32];
@@ -83,21 +83,21 @@ static bool write_map(const char *dir, uint16_t port, X509 *cert)
     fprintf(f,
             "{\"Regions\":{\"900\":{\"RegionID\":900,\"RegionCode\":\"lo\",\"RegionName\":"
             "\"Loopback\",\"Nodes\":[{\"Name\":\"900a\",\"RegionID\":900,\"HostName\":"
-            "\"127.0.0.1\",\"IPv4\":\"127.0.0.1\",\"IPv6\":\"none\",\"STUNPort\":-1,"
+            "\"%s\",\"IPv4\":\"%s\",\"IPv6\":\"none\",\"STUNPort\":-1,"
             "\"DERPPort\":%u,\"CertName\":\"sha256-raw:%s\"}]}}}\n",
-            port, pin);
+            address, address, port, pin);
     return fclose(f) == 0 && rename(temporary, path) == 0;
 }
 
-SSL_CTX *relay_cert_open(const char *dir, uint16_t port)
+SSL_CTX *relay_cert_open(const char *dir, const char *address, uint16_t port)
 {
     char path[PATH];
     EVP_PKEY *key = NULL;
     X509 *cert = NULL;
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
     snprintf(path, sizeof(path), "%s/relay.pem", dir);
-    if (ctx == NULL || !(load(path, &key, &cert) || create(path, &key, &cert)) ||
-        !write_map(dir, port, cert) || SSL_CTX_use_certificate(ctx, cert) != 1 ||
+    if (ctx == NULL || !(load(path, &key, &cert) || create(path, address, &key, &cert)) ||
+        !write_map(dir, address, port, cert) || SSL_CTX_use_certificate(ctx, cert) != 1 ||
         SSL_CTX_use_PrivateKey(ctx, key) != 1)
         return NULL;
     X509_free(cert);

@@ -5,7 +5,10 @@
 #include <openssl/ssl.h>
 #include <stdint.h>
 
-/* Loads DIR/relay.pem, or makes it; writes DIR/map.json. NULL: an OpenSSL call failed. */
-SSL_CTX *relay_cert_open(const char *dir, uint16_t port);
+/*
+ * Loads DIR/relay.pem, or makes it for this IPv4 address; writes DIR/map.json. NULL: an OpenSSL
+ * call failed.
+ */
+SSL_CTX *relay_cert_open(const char *dir, const char *address, uint16_t port);
 
 #endif

@@ -1,0 +1,100 @@
+"""A container that boots a real systemd as PID 1 on this machine's own read-only /usr, with an
+empty /etc, the units as `make install` would write them, and the programs of the build in a folder
+of /run. What the tests of the services share."""
+import glob, os, shutil, subprocess, sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import harness
+from harness import BUILD, ROOT, SLOW
+
+PAYLOAD = "/run/payload-ro"
+BIN = PAYLOAD + "/bin"
+MASKED = ("systemd-logind.service", "dbus-org.freedesktop.login1.service",
+          "systemd-networkd.service", "systemd-resolved.service", "systemd-timesyncd.service",
+          "getty.target", "console-getty.service", "systemd-firstboot.service")
+PROGRAMS = ("zmqcat-hub", "zmqcat-spoke", "zmqcat", "relay")
+
+
+def units(folder, bindir):
+    """The unit files as `make install` would write them; their names."""
+    names = []
+    for path in glob.glob(os.path.join(ROOT, "systemd", "*.service")) + \
+            glob.glob(os.path.join(ROOT, "systemd", "*.socket")):
+        with open(path) as f:
+            text = f.read().replace("@BINDIR@", bindir)
+        names.append(os.path.basename(path))
+        with open(os.path.join(folder, names[-1]), "w") as f:
+            f.write(text)
+    return names
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write(text)
+
+
+class Machine:
+    """One container: its folders under `dir`, and its process once it was started."""
+
+    def __init__(self, suffix=""):
+        if os.getuid() != 0 or shutil.which("systemd-nspawn") is None:
+            harness.skip("needs root and systemd-nspawn")
+        self.name = "zt%d%s" % (os.getpid(), suffix)
+        self.dir = harness.tempdir()
+        self.process = None
+        os.chmod(self.dir, 0o755)
+        for name in ("units/multi-user.target.wants", "payload/bin", "result"):
+            os.makedirs(os.path.join(self.dir, name))
+        units(self.path("units"), BIN)
+        os.symlink("/usr/lib/systemd/system/multi-user.target", self.path("units/default.target"))
+        for name in MASKED:
+            os.symlink("/dev/null", self.path("units", name))
+        # Else services of other packages of this machine would start.
+        write(self.path("none.preset"), "disable *\n")
+        for name in PROGRAMS:
+            if os.path.exists(os.path.join(BUILD, name)):
+                shutil.copy(os.path.join(BUILD, name), self.path("payload/bin", name))
+        shutil.copy(os.path.join(ROOT, "systemd", "zmqcat.sysusers"),
+                    self.path("payload/zmqcat.conf"))
+
+    def path(self, *parts):
+        return os.path.join(self.dir, *parts)
+
+    def wanted(self, name, text):
+        """A unit that the boot starts."""
+        write(self.path("units", name), text)
+        os.symlink("../" + name, self.path("units/multi-user.target.wants", name))
+
+    def start(self, network="--private-network"):
+        argv = ["systemd-nspawn", "-q", "--volatile=yes", "-D", "/", "-M", self.name,
+                "--register=no", "--keep-unit", network,
+                "--bind=%s:/etc/systemd/system" % self.path("units"),
+                "--bind-ro=%s:/etc/systemd/system-preset/00-none.preset" % self.path("none.preset"),
+                "--bind-ro=%s:%s" % (self.path("payload"), PAYLOAD),
+                "--bind=%s:/run/result" % self.path("result"), "--console=pipe", "-b"]
+        with open(self.path("console"), "wb") as console:
+            self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=console,
+                                            stderr=subprocess.STDOUT)
+
+    def console(self):
+        with open(self.path("console"), errors="replace") as f:
+            return f.read()[-3000:]
+
+    def finish(self, seconds):
+        """Waits for its end; one that takes longer is ended. The end of what it said."""
+        for end in (lambda: None, self.process.terminate, self.process.kill):
+            end()
+            try:
+                self.process.wait(seconds * SLOW)
+                break
+            except subprocess.TimeoutExpired:
+                seconds = 10
+        return self.console()
+
+    def judge_missing(self, why, booted):
+        """What was awaited did not come: not permitted here, or a failure."""
+        if "Operation not permitted" in self.console() and not booted:
+            harness.skip("systemd-nspawn is not permitted here: " + self.console()[-300:])
+        raise AssertionError("%s\n%s" % (why, self.console()))
