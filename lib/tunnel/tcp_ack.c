@@ -82,8 +82,12 @@ enum zc_tcp_out_ack zc_tcp_out_input(struct zc_tcp_out *o, struct zc_tcp_budget 
         zc_tcp_loss_all(o);
     }
     bool dup = !moved && o->una != o->max && zc_tcp_segment_len(s) == 0 && o->wnd == wnd;
-    if (news || (dup && !o->sack))
+    /* Some stacks agree to SACK and send none once they have sent their FIN. */
+    bool bare = dup && s->sack_count == 0 && !o->probing;
+    if (news || bare) {
+        o->bare = bare;
         zc_tcp_loss_dup(o);
+    }
     if (o->wnd == 0)
         o->progress_at = stale ? progress_at : now;
     zc_tcp_out_timers(o, now);

@@ -29,7 +29,7 @@ uint32_t zc_tcp_loss_pipe(const struct zc_tcp_out *o)
         if (i < o->sacked.count)
             at = o->sacked.at[i].end;
     }
-    if (!o->sack) {
+    if (o->bare) {
         /* Each duplicate says that some segment has arrived. */
         uint64_t arrived = (uint64_t)o->dups * o->mss;
         pipe = arrived < pipe ? pipe - (uint32_t)arrived : 0;

@@ -43,6 +43,7 @@ struct zc_tcp_out {
     uint32_t recover; /* recovery, or its ban after a timeout, ends when this is acknowledged */
     uint32_t rxt, lost;
     uint32_t dups; /* duplicate acknowledgements in a row */
+    bool bare;     /* the last of them had no SACK */
     struct zc_tcp_ranges sacked;
 
     struct zc_tcp_rtt rtt;
