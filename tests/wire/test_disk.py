@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A hub on bad disks: slow, failing and full ones, by a shim under libc and a small file system."""
-import mmap, os, re, shutil, signal, struct, subprocess, sys, time
+import mmap, os, re, shutil, signal, struct, subprocess, sys, tempfile, time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness
@@ -381,6 +381,42 @@ class BadDisk(harness.Case):
         self.assertGreater(self.shim.failed, 0)
         left = ["m%02d" % n for n in range(20) if "m%02d" % n not in gone]
         self.assertEqual(self.checks(hub, left), [])
+
+
+def worker_switches(pid):
+    """How often the threads beside the loop gave up the processor, which each job makes them do."""
+    total = 0
+    for task in os.listdir("/proc/%d/task" % pid):
+        if int(task) != pid:
+            with open("/proc/%d/task/%s/status" % (pid, task)) as f:
+                found = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", f.read(), re.M)
+            total += int(found.group(1))
+    return total
+
+
+class Alone(harness.Case):
+    """In memory, where an fsync takes no time."""
+
+    def test_one_client_pays_no_thread_hop_and_segments_are_preallocated(self):
+        if not os.access("/dev/shm", os.W_OK):
+            harness.skip("no /dev/shm")
+        path = tempfile.mkdtemp(prefix="zq", dir="/dev/shm")
+        self.addCleanup(shutil.rmtree, path, True)
+        hub = self.hub("--mailbox", path, "--segment", "1m")
+        c = self.conn(hub)
+
+        def hops():
+            before = worker_switches(hub.proc.pid)
+            for n in range(100):
+                self.assertEqual(c.put("q", "x")["op"], "ok")
+            return worker_switches(hub.proc.pid) - before
+        # The first are measured beside the loop; a busy machine may need some more.
+        self.assertLess(min(hops() for _ in range(8)), 20)
+        other = self.conn(hub)  # now an fsync on the loop would stop somebody
+        other.sync()
+        self.assertGreaterEqual(hops(), 50)
+        segment = os.stat(os.path.join(path, "00000001.zlog"))
+        self.assertGreaterEqual(segment.st_blocks * 512, 1 << 20)
 
 
 class Order(harness.Case):
