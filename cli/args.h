@@ -35,6 +35,14 @@ enum zc_args_option {
     ZC_ARGS_HELP = 1 << 19,
     ZC_ARGS_HUB = 1 << 20,
     ZC_ARGS_CLIENT = 1 << 21,
+    ZC_ARGS_LINES = 1 << 22,
+    ZC_ARGS_FOLLOW = 1 << 23,
+    ZC_ARGS_JOBS = 1 << 24,
+    ZC_ARGS_REPLY = 1 << 25,
+    ZC_ARGS_INTERVAL = 1 << 26,
+    ZC_ARGS_SIZE = 1 << 27,
+    ZC_ARGS_IF_CONSUMER = 1 << 28,
+    ZC_ARGS_FILTER = 1 << 29,
 };
 
 /* What the command line said. Strings point into argv. */
@@ -48,7 +56,12 @@ struct zc_args {
     int64_t timeout_ms, lease_ms;
     uint64_t count; /* 0: not given */
     uint64_t retries;
+    uint64_t jobs;
+    int64_t interval_ms;
+    uint64_t size;      /* bytes */
+    const char *filter; /* NULL: not given */
     bool raw, json, ack, need_sub, no_replay, verbose, help, hub, client;
+    bool lines, follow, reply, if_consumer;
     char **rest; /* positional arguments; freed by zc_args_done */
     int rest_count;
 };
@@ -58,5 +71,17 @@ int zc_args_parse(int argc, char **argv, uint32_t known, struct zc_args *ret_arg
 void zc_args_done(struct zc_args *args);
 /* Prints one line for each option of known to stdout. */
 void zc_args_help(uint32_t known);
+
+/* One row of the table, for whoever lists options. */
+struct zc_args_row {
+    uint32_t bit; /* enum zc_args_option */
+    const char *name;
+    char letter;       /* 0: none */
+    const char *value; /* NULL: a flag */
+    const char *help;
+};
+
+/* Row i of the table; false beyond its end. */
+bool zc_args_row(size_t i, struct zc_args_row *ret_row);
 
 #endif

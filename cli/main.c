@@ -1,5 +1,5 @@
 /*
- * zmqcat: the command. One table of verbs; each is in a file of its own group.
+ * zmqcat: the command. Its verbs are in the table of verbs.c.
  * Source: docs/man/zmqcat.1. Deliberately absent: verbs and options whose feature does not exist;
  * they are unknown like any typing error, so that no script relies on what does nothing.
  */
@@ -11,74 +11,10 @@
 #include <unistd.h>
 
 #include "args.h"
-#include "base/check.h"
 #include "say.h"
 #include "verbs.h"
 
 #define LINE_WIDTH 80
-
-#define BUS (ZC_ARGS_LISTEN | ZC_ARGS_NAME | ZC_ARGS_HELP)
-#define SENDING (BUS | ZC_ARGS_FILE | ZC_ARGS_HEADER | ZC_ARGS_ID | ZC_ARGS_TTL)
-#define ADMIN (ZC_ARGS_LISTEN | ZC_ARGS_CONTROL | ZC_ARGS_HELP)
-
-static const struct verb {
-    const char *name, *arguments, *help;
-    const char *missing; /* what the first argument is, when it must be there */
-    int most;            /* positional arguments; -1: any number */
-    uint32_t options;
-    int (*run)(const struct zc_args *args);
-    int (*become)(int argc, char **argv); /* instead: another program with these arguments */
-} verbs[] = {
-    {"put", "NAME [TEXT...]",
-     "Puts a message into the mailbox NAME: the arguments joined by one space, else --file, else "
-     "standard input.",
-     "mailbox", -1, SENDING | ZC_ARGS_DELAY, zc_send_put},
-    {"take", "NAME", "Takes the oldest message of the mailbox NAME, waits for one, prints it.",
-     "mailbox", 1, BUS | ZC_ARGS_COUNT | ZC_ARGS_RAW | ZC_ARGS_WAIT | ZC_ARGS_JSON,
-     zc_receive_take},
-    {"reserve", "NAME",
-     "Holds a message: prints its delivery on the first line, then the payload; acts on a line "
-     "`ack` or `nack` of standard input, whose end gives the message back.",
-     "mailbox", 1, BUS | ZC_ARGS_LEASE | ZC_ARGS_WAIT | ZC_ARGS_ACK, zc_hold_reserve},
-    {"ready", "NAME",
-     "Gets one job as a worker and prints it. Without --ack the job is given back at exit.",
-     "service", 1, BUS | ZC_ARGS_WAIT | ZC_ARGS_ACK, zc_receive_ready},
-    {"pub", "TOPIC [TEXT...]",
-     "Publishes to all subscriptions of TOPIC: the arguments joined by one space, else --file, "
-     "else standard input.",
-     "topic", -1, SENDING | ZC_ARGS_NEED_SUB, zc_send_pub},
-    {"sub", "[PREFIX]",
-     "Prints what is published on topics that begin with PREFIX: topic, TAB, sender, TAB, payload.",
-     NULL, 1, BUS | ZC_ARGS_COUNT | ZC_ARGS_WAIT | ZC_ARGS_JSON | ZC_ARGS_NO_REPLAY, zc_follow_sub},
-    {"req", "NAME [TEXT...]", "Asks a worker on NAME and prints its reply.", "service", -1,
-     BUS | ZC_ARGS_FILE | ZC_ARGS_TIMEOUT | ZC_ARGS_RETRIES, zc_ask_req},
-    {"ping", "", "Prints pong when the hub answers.", NULL, 0, BUS | ZC_ARGS_VERBOSE, zc_ask_ping},
-    {"stat", "[NAME]", "Prints the counters of the mailbox NAME, or of all together.", NULL, 1,
-     BUS | ZC_ARGS_JSON, zc_inspect_stat},
-    {"ls", "[PREFIX]", "Prints the names of the mailboxes that begin with PREFIX.", NULL, 1,
-     BUS | ZC_ARGS_JSON, zc_inspect_ls},
-    {"status", "", "Prints how the hub is, by its control socket.", NULL, 0, ADMIN | ZC_ARGS_JSON,
-     zc_inspect_status},
-    {"trace", "on|off", "Switches the hub's trace, one line of its log for each frame.",
-     "`on` or `off`", 1, ADMIN, zc_inspect_trace},
-    {"token", "", "Prints the token with which spokes join this hub. It is a secret.", NULL, 0,
-     ADMIN, zc_token_show},
-    {"rotate", "",
-     "Replaces the secret in the hub's token and prints the new token. All spokes need it to come "
-     "back.",
-     NULL, 0, ADMIN, zc_token_rotate},
-    {"keygen", "FILE", "Makes a key file for a hub or a spoke and prints its node key.", "file", 1,
-     ZC_ARGS_HUB | ZC_ARGS_CLIENT | ZC_ARGS_HELP, zc_key_gen},
-    {"nodekey", "FILE", "Prints the node key of a key file: what a hub may allow.", "file", 1,
-     ZC_ARGS_HELP, zc_key_node},
-    {"serve", "[OPTION...]",
-     "Runs a hub: starts zmqcat-hub with these options, and prints its token. `zmqcat-hub --help` "
-     "lists them all.",
-     NULL, -1, 0, NULL, zc_serve_hub},
-    {"join", "[TOKEN] [OPTION...]",
-     "Joins a hub: starts zmqcat-spoke with these options. `zmqcat-spoke --help` lists them all.",
-     NULL, -1, 0, NULL, zc_serve_spoke},
-};
 
 /* Prints text in lines of at most LINE_WIDTH columns. */
 static void paragraph(const char *text)
@@ -105,11 +41,11 @@ static int help(void)
 {
     puts("usage: zmqcat COMMAND [OPTION...] [ARGUMENT...]\n\n"
          "Mailboxes, topics and requests for the processes of one host or of many.\n");
-    for (size_t i = 0; i < ZC_ARRAY_LEN(verbs); i++) {
+    for (const struct zc_verb *v = zc_verbs; v->name != NULL; v++) {
         char left[64];
-        snprintf(left, sizeof left, "%s %s", verbs[i].name, verbs[i].arguments);
+        snprintf(left, sizeof left, "%s %s", v->name, v->arguments);
         /* The first sentence of the verb's own help. */
-        printf("  %-26s %.*s\n", left, (int)strcspn(verbs[i].help, ":."), verbs[i].help);
+        printf("  %-26s %.*s\n", left, (int)strcspn(v->help, ":."), v->help);
     }
     puts("");
     paragraph("`zmqcat COMMAND --help` tells more; zmqcat(1) tells all; --version prints the "
@@ -123,7 +59,7 @@ static int help(void)
     return printed(NULL);
 }
 
-static int verb_help(const struct verb *v)
+static int verb_help(const struct zc_verb *v)
 {
     printf("usage: zmqcat %s%s%s%s\n\n", v->name, v->options != 0 ? " [OPTION...]" : "",
            v->arguments[0] != '\0' ? " " : "", v->arguments);
@@ -143,7 +79,7 @@ static bool asks_help(char **argv)
     return false;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int run(const struct zc_verb *v, int argc, char **argv)
 {
     if (v->become != NULL)
         return asks_help(argv) ? verb_help(v) : v->become(argc, argv);
@@ -179,9 +115,9 @@ int main(int argc, char **argv)
         puts("zmqcat " ZC_VERSION);
         return printed(NULL);
     }
-    for (size_t i = 0; i < ZC_ARRAY_LEN(verbs); i++)
-        if (strcmp(argv[1], verbs[i].name) == 0)
-            return run(&verbs[i], argc - 1, argv + 1);
+    for (const struct zc_verb *v = zc_verbs; v->name != NULL; v++)
+        if (strcmp(argv[1], v->name) == 0)
+            return run(v, argc - 1, argv + 1);
     char shown[200];
     zc_say_escape(shown, sizeof shown, argv[1], strlen(argv[1]));
     fprintf(stderr, "zmqcat: %s: unknown %s\nhint: see `zmqcat --help`\n", shown,

@@ -1,9 +1,22 @@
-/* What each verb does; returns the exit status. */
+/* The verbs of the command. */
 #ifndef ZC_CLI_VERBS_H
 #define ZC_CLI_VERBS_H
 
 #include "args.h"
 
+struct zc_verb {
+    const char *name, *arguments, *help;
+    const char *missing; /* what the first argument is, when it must be there */
+    int most;            /* positional arguments; -1: any number */
+    uint32_t options;
+    int (*run)(const struct zc_args *args);
+    int (*become)(int argc, char **argv); /* instead: another program with these arguments */
+};
+
+/* The last one has no name. */
+extern const struct zc_verb zc_verbs[];
+
+/* What each verb does; returns the exit status. */
 int zc_send_put(const struct zc_args *args);
 int zc_send_pub(const struct zc_args *args);
 int zc_receive_take(const struct zc_args *args);

@@ -1,0 +1,61 @@
+/* The verbs: what each is called, takes and does. Each is in a file of its own group. */
+#include "verbs.h"
+
+#include <stddef.h>
+
+#define BUS (ZC_ARGS_LISTEN | ZC_ARGS_NAME | ZC_ARGS_HELP)
+#define SENDING (BUS | ZC_ARGS_FILE | ZC_ARGS_HEADER | ZC_ARGS_ID | ZC_ARGS_TTL)
+#define ADMIN (ZC_ARGS_LISTEN | ZC_ARGS_CONTROL | ZC_ARGS_HELP)
+
+const struct zc_verb zc_verbs[] = {
+    {"put", "NAME [TEXT...]",
+     "Puts a message into the mailbox NAME: the arguments joined by one space, else --file, else "
+     "standard input.",
+     "mailbox", -1, SENDING | ZC_ARGS_DELAY, zc_send_put},
+    {"take", "NAME", "Takes the oldest message of the mailbox NAME, waits for one, prints it.",
+     "mailbox", 1, BUS | ZC_ARGS_COUNT | ZC_ARGS_RAW | ZC_ARGS_WAIT | ZC_ARGS_JSON,
+     zc_receive_take},
+    {"reserve", "NAME",
+     "Holds a message: prints its delivery on the first line, then the payload; acts on a line "
+     "`ack` or `nack` of standard input, whose end gives the message back.",
+     "mailbox", 1, BUS | ZC_ARGS_LEASE | ZC_ARGS_WAIT | ZC_ARGS_ACK, zc_hold_reserve},
+    {"ready", "NAME",
+     "Gets one job as a worker and prints it. Without --ack the job is given back at exit.",
+     "service", 1, BUS | ZC_ARGS_WAIT | ZC_ARGS_ACK, zc_receive_ready},
+    {"pub", "TOPIC [TEXT...]",
+     "Publishes to all subscriptions of TOPIC: the arguments joined by one space, else --file, "
+     "else standard input.",
+     "topic", -1, SENDING | ZC_ARGS_NEED_SUB, zc_send_pub},
+    {"sub", "[PREFIX]",
+     "Prints what is published on topics that begin with PREFIX: topic, TAB, sender, TAB, payload.",
+     NULL, 1, BUS | ZC_ARGS_COUNT | ZC_ARGS_WAIT | ZC_ARGS_JSON | ZC_ARGS_NO_REPLAY, zc_follow_sub},
+    {"req", "NAME [TEXT...]", "Asks a worker on NAME and prints its reply.", "service", -1,
+     BUS | ZC_ARGS_FILE | ZC_ARGS_TIMEOUT | ZC_ARGS_RETRIES, zc_ask_req},
+    {"ping", "", "Prints pong when the hub answers.", NULL, 0, BUS | ZC_ARGS_VERBOSE, zc_ask_ping},
+    {"stat", "[NAME]", "Prints the counters of the mailbox NAME, or of all together.", NULL, 1,
+     BUS | ZC_ARGS_JSON, zc_inspect_stat},
+    {"ls", "[PREFIX]", "Prints the names of the mailboxes that begin with PREFIX.", NULL, 1,
+     BUS | ZC_ARGS_JSON, zc_inspect_ls},
+    {"status", "", "Prints how the hub is, by its control socket.", NULL, 0, ADMIN | ZC_ARGS_JSON,
+     zc_inspect_status},
+    {"trace", "on|off", "Switches the hub's trace, one line of its log for each frame.",
+     "`on` or `off`", 1, ADMIN, zc_inspect_trace},
+    {"token", "", "Prints the token with which spokes join this hub. It is a secret.", NULL, 0,
+     ADMIN, zc_token_show},
+    {"rotate", "",
+     "Replaces the secret in the hub's token and prints the new token. All spokes need it to come "
+     "back.",
+     NULL, 0, ADMIN, zc_token_rotate},
+    {"keygen", "FILE", "Makes a key file for a hub or a spoke and prints its node key.", "file", 1,
+     ZC_ARGS_HUB | ZC_ARGS_CLIENT | ZC_ARGS_HELP, zc_key_gen},
+    {"nodekey", "FILE", "Prints the node key of a key file: what a hub may allow.", "file", 1,
+     ZC_ARGS_HELP, zc_key_node},
+    {"serve", "[OPTION...]",
+     "Runs a hub: starts zmqcat-hub with these options, and prints its token. `zmqcat-hub --help` "
+     "lists them all.",
+     NULL, -1, 0, NULL, zc_serve_hub},
+    {"join", "[TOKEN] [OPTION...]",
+     "Joins a hub: starts zmqcat-spoke with these options. `zmqcat-spoke --help` lists them all.",
+     NULL, -1, 0, NULL, zc_serve_spoke},
+    {NULL},
+};
