@@ -106,6 +106,7 @@ struct zc_hub_tunnel {
     bool lost_done;         /* it stayed away for so long that what was open was ended */
     struct zc_list held;    /* splices that are not open, by `till` */
     struct zc_mono down_at; /* since when it does not */
+    struct zc_mono ask_at;  /* one of them should be open by then */
     int64_t wait_hub_ms;
     uint32_t conns_max;
 };

@@ -188,6 +188,8 @@ void zc_splice_conn_event(struct zc_splice *s, struct zc_now now, const struct z
         tell_output(s);
         break;
     case ZC_TCPMUX_CLOSED:
+        if (s->net->spoke && ev->reason == ZC_TCP_RESET)
+            zc_tunnel_ask(s->net->t, now); /* is it the service, or does the hub not know us? */
         if (!s->opened)
             zc_spoke_refused(s, now, ev->reason);
         else if (ev->reason != ZC_TCP_DONE)

@@ -9,6 +9,9 @@
 #include "node/hub_tunnel.h"
 #include "zmqc/msg.h"
 
+/* Within this time the hub accepts a connection, unless something is wrong. */
+#define OPEN_MS 1000
+
 void zc_spoke_config_default(struct zc_spoke_config *ret_config)
 {
     *ret_config =
@@ -35,6 +38,7 @@ struct zc_hub *zc_spoke_new(const struct zc_spoke_config *config, const uint8_t 
     net->wait_hub_ms = config->wait_hub_ms;
     net->conns_max = config->conns_max;
     net->down_at = now.mono;
+    net->ask_at = ZC_NEVER;
     return hub;
 }
 
@@ -83,11 +87,13 @@ static const char *reason(const struct zc_hub_tunnel *net)
 
 static void open_conn(struct zc_splice *s, struct zc_now now)
 {
+    struct zc_hub_tunnel *net = s->net;
     struct zc_tcpmux_conn *conn;
-    if (zc_tunnel_connect(s->net->t, now, s->port, s, &conn) != 0)
+    if (zc_tunnel_connect(net->t, now, s->port, s, &conn) != 0)
         give_up(s, now, "too many connections");
     else
         zc_splice_take(s, now, conn);
+    net->ask_at = zc_mono_min(net->ask_at, zc_mono_add_ms(now.mono, OPEN_MS));
 }
 
 struct zc_splice *zc_spoke_attach(struct zc_hub *spoke, struct zc_now now, uint16_t port,
@@ -212,8 +218,19 @@ static struct zc_mono held_till(const struct zc_hub_tunnel *net)
     return l != NULL ? ZC_CONTAINER(l, struct zc_splice, held)->till : ZC_NEVER;
 }
 
+/* Connections stand still that the hub should have accepted by now: it may have forgotten us. */
+static void ask(struct zc_hub_tunnel *net, struct zc_now now)
+{
+    bool waiting = !zc_list_empty(&net->held);
+    net->ask_at = waiting ? zc_mono_add_ms(now.mono, OPEN_MS) : ZC_NEVER;
+    if (waiting && net->t != NULL)
+        zc_tunnel_ask(net->t, now);
+}
+
 void zc_spoke_tick(struct zc_hub_tunnel *net, struct zc_now now)
 {
+    if (net->ask_at.ns <= now.mono.ns)
+        ask(net, now);
     while (held_till(net).ns <= now.mono.ns)
         give_up(ZC_CONTAINER(net->held.next, struct zc_splice, held), now, reason(net));
     if (lost_at(net).ns <= now.mono.ns)
@@ -222,5 +239,5 @@ void zc_spoke_tick(struct zc_hub_tunnel *net, struct zc_now now)
 
 struct zc_mono zc_spoke_deadline(const struct zc_hub_tunnel *net)
 {
-    return zc_mono_min(held_till(net), lost_at(net));
+    return zc_mono_min(zc_mono_min(held_till(net), lost_at(net)), net->ask_at);
 }

@@ -133,6 +133,10 @@ void zc_tcpmux_probe(struct zc_tcpmux *m, const struct zc_ip6_addr *remote, stru
 /* The remote is gone for good: ends all its connections, without a packet, with
  * ZC_TCP_TIMEOUT. */
 void zc_tcpmux_forget(struct zc_tcpmux *m, struct zc_now now, const struct zc_ip6_addr *remote);
+/* The remote is to go: ends its connections with ZC_TCP_ABORTED, up to one that owes it a reset,
+ * which is written to buf (cap as in zc_tcpmux_output). Its length; 0: all are ended. */
+size_t zc_tcpmux_expel(struct zc_tcpmux *m, const struct zc_ip6_addr *remote, uint8_t *buf,
+                       size_t cap);
 
 /* ---- figures ---- */
 

@@ -223,3 +223,19 @@ void zc_tcpmux_forget(struct zc_tcpmux *m, struct zc_now now, const struct zc_ip
     while ((r = zc_tcpmux_find_remote(m, remote)) != NULL)
         end(m, ZC_CONTAINER(r->conns.next, struct zc_tcpmux_conn, in_remote), ZC_TCP_TIMEOUT);
 }
+
+size_t zc_tcpmux_expel(struct zc_tcpmux *m, const struct zc_ip6_addr *remote, uint8_t *buf,
+                       size_t cap)
+{
+    struct zc_tcpmux_remote *r;
+    while ((r = zc_tcpmux_find_remote(m, remote)) != NULL) {
+        struct zc_tcpmux_conn *c = ZC_CONTAINER(r->conns.next, struct zc_tcpmux_conn, in_remote);
+        struct zc_tcp_segment reset;
+        bool owed = zc_tcp_abort(&c->tcp, ZC_TCP_ABORTED, &reset);
+        zc_tcpmux_settle(m, c);
+        if (owed)
+            return zc_tcp_segment_write(&reset, zc_slice(NULL, 0), &m->config.local, remote, buf,
+                                        cap);
+    }
+    return 0;
+}

@@ -29,6 +29,8 @@ static void take_config(struct zc_tunnel *t, const struct zc_tunnel_config *c)
     zc_list_init(&t->owed);
     zc_list_init(&t->told);
     zc_list_init(&t->probing);
+    zc_list_init(&t->leaving);
+    zc_list_init(&t->parting);
     zc_rng_bytes(t->rng, t->hash_key, sizeof(t->hash_key));
     zc_rate_init(&t->newcomers, NEWCOMERS_INTERVAL_MS, NEWCOMERS_BURST);
     zc_wg_init(&t->wg, &t->private_key, t->rng, t->role == ZC_TUNNEL_CLIENT ? 1 : t->clients_max);
@@ -75,16 +77,23 @@ int zc_tunnel_new(const struct zc_tunnel_config *config, struct zc_rng *rng, str
     return 0;
 }
 
+static void free_peers(struct zc_list *peers)
+{
+    struct zc_list *l;
+    while ((l = zc_list_first(peers)) != NULL) {
+        struct zc_tunnel_peer *p = ZC_CONTAINER(l, struct zc_tunnel_peer, all);
+        zc_list_remove(l);
+        zc_disco_peer_done(&p->disco);
+        free(p);
+    }
+}
+
 void zc_tunnel_free(struct zc_tunnel *t)
 {
     if (t == NULL)
         return;
-    while (!zc_list_empty(&t->peers)) {
-        struct zc_tunnel_peer *p = ZC_CONTAINER(t->peers.next, struct zc_tunnel_peer, all);
-        zc_list_remove(&p->all);
-        zc_disco_peer_done(&p->disco);
-        free(p);
-    }
+    free_peers(&t->peers);
+    free_peers(&t->leaving);
     zc_map_done(&t->by_addr);
     zc_tcpmux_free(t->mux);
     zc_wg_done(&t->wg);
@@ -100,6 +109,7 @@ void zc_tunnel_tick(struct zc_tunnel *t, struct zc_now now)
     zc_wg_tick(&t->wg, now);
     zc_tunnel_input_events(t, now);
     zc_tunnel_peer_probe(t, now);
+    zc_tunnel_peer_left(t, now);
     zc_tcpmux_tick(t->mux, now);
     zc_tunnel_server_sweep(t, now);
 }
@@ -109,7 +119,7 @@ struct zc_mono zc_tunnel_deadline(const struct zc_tunnel *t)
     struct zc_mono at = zc_tunnel_relay_deadline(t);
     at = zc_mono_min(at, zc_wg_deadline(&t->wg));
     at = zc_mono_min(at, zc_tcpmux_deadline(t->mux));
-    at = zc_mono_min(at, t->probe_at);
+    at = zc_mono_min(at, zc_mono_min(t->probe_at, zc_tunnel_peer_leave_at(t)));
     return zc_mono_min(at, zc_mono_min(t->sweep_at, t->meow_at));
 }
 

@@ -123,6 +123,9 @@ struct zc_tcpmux *zc_tunnel_mux(struct zc_tunnel *t);
 /* CLIENT: connects to a port of the server; errors as zc_tcpmux_connect. */
 ZC_MUST_CHECK int zc_tunnel_connect(struct zc_tunnel *t, struct zc_now now, uint16_t port,
                                     void *owner, struct zc_tcpmux_conn **ret_conn);
+/* CLIENT: there is a doubt whether the server still knows us: it is asked, at most every 5 s.
+ * PEER_DOWN follows when it does not answer. */
+void zc_tunnel_ask(struct zc_tunnel *t, struct zc_now now);
 /* The key of a connection's peer; zero when the peer was forgotten. */
 struct zc_key zc_tunnel_conn_key(const struct zc_tunnel *t, const struct zc_tcpmux_conn *conn);
 
@@ -132,8 +135,9 @@ struct zc_key zc_tunnel_conn_key(const struct zc_tunnel *t, const struct zc_tcpm
 ZC_MUST_CHECK int zc_tunnel_set_relays(struct zc_tunnel *t, struct zc_now now,
                                        const struct zc_derpmap_node *relays, uint32_t count,
                                        uint16_t region_id);
-/* SERVER: replaces the allow list. Clients that are not on it are forgotten, their connections end
- * with ZC_TCP_TIMEOUT. ZC_ENOMEM: nothing changed. */
+/* SERVER: replaces the allow list. Clients that are not on it are forgotten: nothing that they send
+ * counts any more, and their connections end, with a reset to those that can be reached. ZC_ENOMEM:
+ * nothing changed. */
 ZC_MUST_CHECK int zc_tunnel_set_allow(struct zc_tunnel *t, struct zc_now now, bool on,
                                       const struct zc_key *allow, uint32_t count);
 /* SERVER: another pre-shared key, NULL: none. All clients are forgotten as above. */

@@ -4,6 +4,7 @@
 
 /* Meows without an answer, until the server counts as gone. */
 #define QUIET_MS 3000
+#define ASK_EVERY_MS 5000
 
 void zc_tunnel_client_meow(struct zc_tunnel *t, struct zc_now now, const char *why)
 {
@@ -27,6 +28,14 @@ static void idle(struct zc_tunnel *t, struct zc_now now)
         return;
     t->state = ZC_TUNNEL_MEOW;
     t->meow_at = t->meow_since = now.mono;
+}
+
+void zc_tunnel_ask(struct zc_tunnel *t, struct zc_now now)
+{
+    if (t->state != ZC_TUNNEL_UP || now.mono.ns < t->ask_at.ns)
+        return;
+    t->ask_at = zc_mono_add_ms(now.mono, ASK_EVERY_MS);
+    idle(t, now);
 }
 
 bool zc_tunnel_client_ping(struct zc_tunnel *t, struct zc_now now,

@@ -24,7 +24,7 @@ void zc_tunnel_input_packet(struct zc_tunnel *t, struct zc_now now, const struct
         }
     }
     struct zc_tunnel_peer *p = zc_tunnel_peer_find(t, from);
-    if (p == NULL)
+    if (p == NULL || p->leaving)
         return;
     if (!disco) {
         zc_wg_input(&t->wg, now, data, len);
@@ -39,6 +39,8 @@ void zc_tunnel_input_events(struct zc_tunnel *t, struct zc_now now)
     struct zc_wg_event ev;
     while (zc_wg_event(&t->wg, &ev)) {
         struct zc_tunnel_peer *p = zc_wg_peer_data(ev.peer);
+        if (p->leaving)
+            continue;
         if (ev.kind == ZC_WG_DATA) {
             p->heard_at = now.mono;
             zc_tcpmux_input(t->mux, now, ev.packet.data, ev.packet.len);

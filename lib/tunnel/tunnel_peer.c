@@ -11,6 +11,8 @@
 /* The first probe may be lost: again after 1, 3, 7, 15 and 31 s. */
 #define PROBE_FIRST_MS 1000
 #define PROBES_MAX 5
+/* For resets to a peer that is shut out. */
+#define LEAVE_MS 1000
 
 static const uint8_t peer_prefix[6] = {0xfd, 0x7a, 0x11, 0x5c, 0xa1, 0xe0};
 
@@ -95,10 +97,66 @@ void zc_tunnel_peer_forget(struct zc_tunnel *t, struct zc_now now, struct zc_tun
     zc_list_remove(&p->owed);
     zc_list_remove(&p->told);
     zc_list_remove(&p->probing);
-    t->peers_count--;
+    t->peers_count -= p->leaving ? 0 : 1;
     t->cursor = NULL;
     peer_free(p);
 }
+
+/* ---- leaving ---- */
+
+void zc_tunnel_peer_leave(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p)
+{
+    struct zc_wg_stats wg;
+    zc_wg_peer_stats(p->wg, now, &wg);
+    if (!t->online || !wg.have_session) {
+        zc_tunnel_peer_forget(t, now, p);
+        return;
+    }
+    p->leaving = true;
+    p->up = false;
+    p->leave_till = zc_mono_add_ms(now.mono, LEAVE_MS);
+    t->peers_count--;
+    t->cursor = NULL;
+    zc_list_remove(&p->owed);
+    zc_list_remove(&p->probing);
+    zc_list_remove(&p->all);
+    zc_list_push(&t->leaving, &p->all);
+    zc_list_remove(&p->told);
+    zc_list_push(&t->parting, &p->told);
+}
+
+bool zc_tunnel_peer_part(struct zc_tunnel *t, struct zc_now now)
+{
+    uint8_t buf[ZC_WG_PACKET_MAX];
+    struct zc_list *first;
+    while ((first = zc_list_first(&t->parting)) != NULL) {
+        struct zc_tunnel_peer *p = ZC_CONTAINER(first, struct zc_tunnel_peer, told);
+        size_t len = zc_tcpmux_expel(t->mux, &p->addr, buf + ZC_WG_HEADER, ZC_IP6_MTU);
+        if (len == 0) {
+            zc_list_remove(first);
+            continue;
+        }
+        len = zc_wg_send(&t->wg, now, p->wg, buf, len);
+        if (len > 0)
+            zc_tunnel_relay_send(t, now, &p->key, buf, len);
+        return true;
+    }
+    return false;
+}
+
+struct zc_mono zc_tunnel_peer_leave_at(const struct zc_tunnel *t)
+{
+    const struct zc_list *l = zc_list_first(&t->leaving);
+    return l != NULL ? ZC_CONTAINER(l, struct zc_tunnel_peer, all)->leave_till : ZC_NEVER;
+}
+
+void zc_tunnel_peer_left(struct zc_tunnel *t, struct zc_now now)
+{
+    while (zc_tunnel_peer_leave_at(t).ns <= now.mono.ns)
+        zc_tunnel_peer_forget(t, now, ZC_CONTAINER(t->leaving.next, struct zc_tunnel_peer, all));
+}
+
+/* ---- up and down ---- */
 
 static void tell(struct zc_tunnel *t, struct zc_tunnel_peer *p)
 {

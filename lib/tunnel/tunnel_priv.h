@@ -15,12 +15,14 @@
 
 /* A client of a server, or the server of a client. */
 struct zc_tunnel_peer {
-    struct zc_list all;     /* in the order in which they came */
+    struct zc_list all;     /* in the order in which they came; or leaving */
     struct zc_list owed;    /* SERVER: a Meowed is due */
-    struct zc_list told;    /* an event is due */
+    struct zc_list told;    /* an event is due; leaving: resets are */
     struct zc_list probing; /* it came up: idle connections are probed until they answer */
     struct zc_mono up_at, probe_at;
     uint32_t probes;
+    bool leaving; /* SERVER: it may hear that its connections are over, and say nothing */
+    struct zc_mono leave_till;
     struct zc_map_node by_addr; /* by_key is the WireGuard device's */
     struct zc_wgpeer *wg;
     struct zc_key key;
@@ -74,6 +76,7 @@ struct zc_tunnel {
     struct zc_map by_addr;
     uint8_t hash_key[16];
     struct zc_list owed, told, probing;
+    struct zc_list leaving, parting; /* forgotten soon; those of them with resets to send */
     struct zc_mono probe_at;       /* no later than any of probing */
     struct zc_tunnel_peer *cursor; /* the peer of index cursor_index, or NULL */
     uint32_t cursor_index;
@@ -92,6 +95,7 @@ struct zc_tunnel {
     enum zc_tunnel_state state;
     struct zc_mono meow_at; /* the next meow; ZC_NEVER: none */
     struct zc_mono meow_since;
+    struct zc_mono ask_at; /* not before */
 };
 
 /* ---- tunnel_peer.c ---- */
@@ -102,6 +106,13 @@ ZC_MUST_CHECK int zc_tunnel_peer_add(struct zc_tunnel *t, struct zc_now now,
                                      struct zc_tunnel_peer **ret_peer);
 /* Ends its connections and frees it. */
 void zc_tunnel_peer_forget(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p);
+/* It is none of ours any more, but hears resets for a moment. */
+void zc_tunnel_peer_leave(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p);
+/* The next reset for one of these. False: none. */
+bool zc_tunnel_peer_part(struct zc_tunnel *t, struct zc_now now);
+/* Forgets those that had their moment. */
+void zc_tunnel_peer_left(struct zc_tunnel *t, struct zc_now now);
+struct zc_mono zc_tunnel_peer_leave_at(const struct zc_tunnel *t);
 struct zc_tunnel_peer *zc_tunnel_peer_find(const struct zc_tunnel *t, const struct zc_key *key);
 struct zc_tunnel_peer *zc_tunnel_peer_at(const struct zc_tunnel *t, const struct zc_ip6_addr *addr);
 void zc_tunnel_peer_is_up(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p);
@@ -137,6 +148,8 @@ void zc_tunnel_input_packet(struct zc_tunnel *t, struct zc_now now, const struct
 void zc_tunnel_input_events(struct zc_tunnel *t, struct zc_now now);
 
 /* ---- tunnel_relay.c ---- */
+void zc_tunnel_relay_send(struct zc_tunnel *t, struct zc_now now, const struct zc_key *key,
+                          const uint8_t *data, size_t len);
 /* Takes the events of the relay client. */
 void zc_tunnel_relay_events(struct zc_tunnel *t, struct zc_now now);
 void zc_tunnel_relay_tick(struct zc_tunnel *t, struct zc_now now);

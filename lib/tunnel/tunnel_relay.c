@@ -148,8 +148,8 @@ void zc_tunnel_relay_input(struct zc_tunnel *t, struct zc_now now, const uint8_t
     }
 }
 
-static void send(struct zc_tunnel *t, struct zc_now now, const struct zc_key *key,
-                 const uint8_t *data, size_t len)
+void zc_tunnel_relay_send(struct zc_tunnel *t, struct zc_now now, const struct zc_key *key,
+                          const uint8_t *data, size_t len)
 {
     zc_derp_send(t->derp, now, key, zc_slice(data, len));
 }
@@ -162,7 +162,7 @@ static bool make_data(struct zc_tunnel *t, struct zc_now now)
     struct zc_ip6_addr dst;
     size_t len = zc_wg_output(&t->wg, now, buf, &peer);
     if (len > 0) {
-        send(t, now, zc_wg_peer_public(peer), buf, len);
+        zc_tunnel_relay_send(t, now, zc_wg_peer_public(peer), buf, len);
         return true;
     }
     zc_tcpmux_output(t->mux, now, NULL, buf + ZC_WG_HEADER, ZC_IP6_MTU, &len, &dst);
@@ -173,7 +173,7 @@ static bool make_data(struct zc_tunnel *t, struct zc_now now)
         return true;
     len = zc_wg_send(&t->wg, now, p->wg, buf, len);
     if (len > 0)
-        send(t, now, &p->key, buf, len);
+        zc_tunnel_relay_send(t, now, &p->key, buf, len);
     return true;
 }
 
@@ -182,15 +182,17 @@ static bool make_packet(struct zc_tunnel *t, struct zc_now now)
 {
     uint8_t buf[ZC_MEOW_PING_LEN];
     struct zc_list *first = zc_list_first(&t->owed);
+    if (zc_tunnel_peer_part(t, now))
+        return true;
     if (first != NULL) {
         zc_list_remove(first);
         zc_meow_encode_meowed(buf);
-        send(t, now, &ZC_CONTAINER(first, struct zc_tunnel_peer, owed)->key, buf,
-             ZC_MEOW_MEOWED_LEN);
+        zc_tunnel_relay_send(t, now, &ZC_CONTAINER(first, struct zc_tunnel_peer, owed)->key, buf,
+                             ZC_MEOW_MEOWED_LEN);
         return true;
     }
     if (t->role == ZC_TUNNEL_CLIENT && zc_tunnel_client_ping(t, now, buf)) {
-        send(t, now, &t->server->key, buf, ZC_MEOW_PING_LEN);
+        zc_tunnel_relay_send(t, now, &t->server->key, buf, ZC_MEOW_PING_LEN);
         return true;
     }
     return make_data(t, now);

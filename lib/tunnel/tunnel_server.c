@@ -80,6 +80,10 @@ void zc_tunnel_server_meow(struct zc_tunnel *t, struct zc_now now, const struct 
     struct zc_tunnel_peer *p = NULL;
     if (allowed(t, from) && zc_secret_key_equal(from, &meow->node_key)) {
         p = zc_tunnel_peer_find(t, from);
+        if (p != NULL && p->leaving) {
+            zc_tunnel_peer_forget(t, now, p); /* it knows, and comes again */
+            p = NULL;
+        }
         if (p == NULL)
             p = newcomer(t, now, from, &meow->disco_key);
     }
@@ -127,7 +131,7 @@ int zc_tunnel_set_allow(struct zc_tunnel *t, struct zc_now now, bool on, const s
         struct zc_tunnel_peer *p = ZC_CONTAINER(l, struct zc_tunnel_peer, all);
         next = l->next;
         if (!allowed(t, &p->key))
-            zc_tunnel_peer_forget(t, now, p);
+            zc_tunnel_peer_leave(t, now, p);
     }
     return 0;
 }
@@ -136,7 +140,7 @@ void zc_tunnel_set_psk(struct zc_tunnel *t, struct zc_now now, const struct zc_s
 {
     ZC_ASSERT(t->role == ZC_TUNNEL_SERVER);
     while (!zc_list_empty(&t->peers))
-        zc_tunnel_peer_forget(t, now, ZC_CONTAINER(t->peers.next, struct zc_tunnel_peer, all));
+        zc_tunnel_peer_leave(t, now, ZC_CONTAINER(t->peers.next, struct zc_tunnel_peer, all));
     t->has_psk = psk != NULL;
     if (psk != NULL)
         t->psk = *psk;

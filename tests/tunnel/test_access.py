@@ -51,7 +51,7 @@ class Access(Case):
         write_file(path, "#\n")
         h.proc.send_signal(signal.SIGHUP)
         c.send(v=1, op="ping", id="p")
-        self.assertTrue(c.closed(45))
+        self.assertTrue(c.closed(3))
 
     def test_bad_lists_stop_the_start(self):
         bad = write_file(os.path.join(tempdir(), "a"), "x\n")

@@ -127,7 +127,7 @@ class Tokens(Case):
         self.assertNotEqual(old, new)
         self.assertEqual(cli("token", "--listen", h.listen).stdout.decode().strip(), new)
         c.send(v=1, op="ping", id="p")
-        self.assertTrue(c.closed(45))
+        self.assertTrue(c.closed(3))
         h.restart()
         self.assertEqual(h.token(), new)
         write_file(path, new)

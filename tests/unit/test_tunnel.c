@@ -281,10 +281,15 @@ TEST(new_psk_ends_all)
     run(100);
     struct zc_secret other = {{5}};
     zc_tunnel_set_psk(s->t, now, &other);
-    end_events(s);
+    run(5);
     CHECK_INT(s->closed, 1);
-    zc_tcpmux_write(zc_tunnel_mux(c->t), now, conn, zc_slice_str("x"));
-    CHECK(RUN_UNTIL(c->psk_wrong > 0, 30000) >= 0);
+    CHECK_INT(c->closed, 1); /* the client hears it inside the old session */
+    CHECK_INT(c->reason, ZC_TCP_RESET);
+    struct zc_tunnel_status st;
+    zc_tunnel_status(s->t, &st);
+    CHECK_INT(st.peers, 0);
+    zc_tunnel_ask(c->t, now);
+    CHECK(RUN_UNTIL(c->psk_wrong > 0, 100) >= 0);
     net_end();
 }
 
