@@ -35,6 +35,10 @@ struct zc_bus_kept {
 struct zmqcat {
     int fd;          /* -1 once closed */
     bool subscribed; /* msg frames without a delivery are the subscription's */
+    char *filter;    /* of sub, reserve and ready, or NULL */
+    /* zmqcat_ask whose outcome was not given yet: msg frames are theirs. */
+    uint32_t asked;
+    uint64_t put_first, put_next; /* zmqcat_put_start: numbers of those without an answer */
     char why[ZC_BUS_WHY_MAX];
     char code[ZC_BUS_CODE_MAX];
     char warning[ZC_BUS_WARNING_MAX];

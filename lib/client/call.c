@@ -100,8 +100,24 @@ static int decode(struct zmqcat *bus, uint8_t *json, size_t len)
     return ZMQCAT_OK;
 }
 
+/* The outcome of a zmqcat_ask. */
+static bool is_outcome(const struct zmqcat *bus)
+{
+    const struct zc_msg *m = &bus->msg;
+    size_t len = strlen(bus->id_prefix), mark = strlen(ZC_CALL_ASK_MARK);
+    if (zc_slice_is(m->op, "msg"))
+        return true;
+    return zc_slice_is(m->op, "err") && m->id.len > len + mark &&
+           memcmp(m->id.data, bus->id_prefix, len) == 0 &&
+           memcmp(m->id.data + len, ZC_CALL_ASK_MARK, mark) == 0;
+}
+
 static bool is_delivery(const struct zmqcat *bus)
 {
+    if (bus->msg.peek)
+        return false;
+    if (bus->asked > 0)
+        return is_outcome(bus);
     return bus->subscribed && zc_slice_is(bus->msg.op, "msg") && bus->msg.delivery.len == 0;
 }
 
@@ -116,7 +132,8 @@ static int next_frame(struct zmqcat *bus, bool keeping, int64_t deadline_ms)
         int rc = zc_wire_frame(bus, deadline_ms, &json, &len);
         if (rc != ZMQCAT_OK)
             return rc;
-        if (keeping && bus->subscribed && (copy = zc_kept_copy(json, len)) == NULL)
+        bool copying = keeping && (bus->subscribed || bus->asked > 0);
+        if (copying && (copy = zc_kept_copy(json, len)) == NULL)
             return zc_call_fail(bus, ZMQCAT_FAILED, zc_err_text(ZC_ENOMEM));
         rc = decode(bus, json, len);
         if (rc == ZMQCAT_OK && copy != NULL && is_delivery(bus)) {
@@ -138,12 +155,13 @@ static bool matches(const struct zmqcat *bus, enum zc_call_answer want)
         const char *op;
         bool by_id, delivery;
     } answers[] = {
-        [ZC_CALL_OK] = {"ok", true, false},     [ZC_CALL_PONG] = {"pong", true, false},
-        [ZC_CALL_REP] = {"rep", true, false},   [ZC_CALL_RESERVED] = {"msg", true, true},
-        [ZC_CALL_READY] = {"msg", false, true}, [ZC_CALL_TAKEN] = {"msg", false, false},
+        [ZC_CALL_OK] = {"ok", true, false},      [ZC_CALL_PONG] = {"pong", true, false},
+        [ZC_CALL_REP] = {"rep", true, false},    [ZC_CALL_RESERVED] = {"msg", true, true},
+        [ZC_CALL_READY] = {"msg", false, true},  [ZC_CALL_TAKEN] = {"msg", false, false},
+        [ZC_CALL_PEEKED] = {"msg", true, false},
     };
     const struct zc_msg *m = &bus->msg;
-    return zc_slice_is(m->op, answers[want].op) &&
+    return zc_slice_is(m->op, answers[want].op) && m->peek == (want == ZC_CALL_PEEKED) &&
            (m->delivery.len > 0) == answers[want].delivery &&
            (!answers[want].by_id || zc_slice_eq(m->id, zc_slice(bus->want, bus->want_len)));
 }
@@ -172,7 +190,7 @@ static int no_answer(struct zmqcat *bus, enum zc_call_answer want)
         return zc_call_fail(bus, ZMQCAT_TIMEOUT, "no reply in time");
     if (want == ZC_CALL_PONG)
         return zc_call_fail(bus, ZMQCAT_TIMEOUT, "no answer in time");
-    if (want != ZC_CALL_OK)
+    if (want != ZC_CALL_OK && want != ZC_CALL_PEEKED)
         zc_wire_close(bus);
     return zc_call_fail(bus, ZMQCAT_FAILED,
                         "the hub did not answer in time; it may have done what was asked");
@@ -204,13 +222,17 @@ static const char *unusable(const struct zc_msg *m)
         return "the name is not valid UTF-8";
     if (!zc_text_utf8_valid(m->from))
         return "the name of the sender is not valid UTF-8";
+    if (!zc_text_utf8_valid(m->topic) || !zc_text_utf8_valid(m->to) ||
+        !zc_text_utf8_valid(m->scope) || !zc_text_utf8_valid(m->filter))
+        return "a name, scope or filter is not valid UTF-8";
     for (uint32_t i = 0; i < m->headers_count; i++)
         if (!zc_text_utf8_valid(m->headers[i].key) || !zc_text_utf8_valid(m->headers[i].value))
             return "a header is not valid UTF-8";
     return NULL;
 }
 
-int zc_call_run(struct zmqcat *bus, enum zc_call_answer want, int64_t timeout_ms)
+/* bus->out as a frame; its id becomes bus->want. */
+static int encode(struct zmqcat *bus, struct zc_block **ret_frame)
 {
     int err;
     struct zc_slice id = bus->out.id;
@@ -230,9 +252,50 @@ int zc_call_run(struct zmqcat *bus, enum zc_call_answer want, int64_t timeout_ms
     }
     if (b == NULL)
         return zc_call_fail(bus, ZMQCAT_FAILED, zc_err_text(err));
-    int rc = zc_call_run_frame(bus, zc_block_slice(b), want, timeout_ms);
+    *ret_frame = b;
+    return ZMQCAT_OK;
+}
+
+int zc_call_send(struct zmqcat *bus)
+{
+    struct zc_block *b;
+    int rc = encode(bus, &b);
+    if (rc != ZMQCAT_OK)
+        return rc;
+    rc = zc_wire_send(bus, zc_block_slice(b), zc_wire_deadline(ZC_BUS_ANSWER_MS));
+    zc_block_unref(b);
+    if (rc != ZMQCAT_TIMEOUT)
+        return rc;
+    zc_wire_close(bus); /* half a frame may be out */
+    return ZMQCAT_FAILED;
+}
+
+int zc_call_wait(struct zmqcat *bus, enum zc_call_answer want, int64_t timeout_ms)
+{
+    return wait_answer(bus, want, zc_wire_deadline(timeout_ms));
+}
+
+int zc_call_run(struct zmqcat *bus, enum zc_call_answer want, int64_t timeout_ms)
+{
+    struct zc_block *b;
+    if (bus->asked > 0 &&
+        (want == ZC_CALL_TAKEN || want == ZC_CALL_RESERVED || want == ZC_CALL_READY))
+        return zc_call_fail(bus, ZMQCAT_USAGE,
+                            "messages were asked for already: zmqcat_next gives them");
+    int rc = encode(bus, &b);
+    if (rc != ZMQCAT_OK)
+        return rc;
+    rc = zc_call_run_frame(bus, zc_block_slice(b), want, timeout_ms);
     zc_block_unref(b);
     return rc;
+}
+
+/* bus->msg is what zmqcat_next gives. */
+static int given(struct zmqcat *bus)
+{
+    if (bus->asked > 0)
+        bus->asked--;
+    return zc_slice_is(bus->msg.op, "err") ? hub_error(bus) : ZMQCAT_OK;
 }
 
 int zc_call_next(struct zmqcat *bus, int64_t wait_ms)
@@ -240,13 +303,16 @@ int zc_call_next(struct zmqcat *bus, int64_t wait_ms)
     bus->why[0] = bus->code[0] = '\0';
     if (!zc_list_empty(&bus->kept)) {
         struct zc_bus_kept *k = zc_kept_pop(bus);
-        return decode(bus, k->data, k->len);
+        int rc = decode(bus, k->data, k->len);
+        return rc == ZMQCAT_OK ? given(bus) : rc;
     }
     int64_t deadline_ms = zc_wire_deadline(wait_ms);
     for (;;) {
         int rc = next_frame(bus, false, deadline_ms);
-        if (rc != ZMQCAT_OK || is_delivery(bus))
+        if (rc != ZMQCAT_OK)
             return rc;
+        if (is_delivery(bus))
+            return given(bus);
         if (zc_slice_is(bus->msg.op, "err") && bus->msg.id.len == 0)
             return hub_error(bus);
     }
@@ -297,6 +363,7 @@ void zc_call_message(struct zmqcat *bus, struct zmqcat_msg *ret_msg)
         .attempt = m->attempt,
         .at_ms = m->at,
         .end = m->end,
+        .peek = m->peek,
         .headers = bus->headers,
         .headers_count = m->headers_count,
     };

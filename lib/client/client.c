@@ -33,7 +33,7 @@ static struct zmqcat *new_bus(void)
     return bus;
 }
 
-static int hello(struct zmqcat *bus, const char *name)
+ZMQCAT_PUBLIC int zmqcat_hello(struct zmqcat *bus, const char *name, const char *scope)
 {
     char host[HOST_NAME_MAX_BYTES] = "";
     if (name == NULL && gethostname(host, sizeof host - 1) == 0)
@@ -41,6 +41,8 @@ static int hello(struct zmqcat *bus, const char *name)
     zc_call_begin(bus, "hello", NULL, zc_slice(NULL, 0));
     if (name != NULL)
         bus->out.from = zc_slice_str(name);
+    if (scope != NULL)
+        bus->out.scope = zc_slice_str(scope);
     return zc_call_run(bus, ZC_CALL_OK, ZC_BUS_ANSWER_MS);
 }
 
@@ -50,7 +52,7 @@ int zc_client_attach(int fd, const char *name, struct zmqcat **ret_bus)
     if (bus == NULL)
         return ZMQCAT_FAILED;
     bus->fd = fd;
-    int rc = hello(bus, name);
+    int rc = zmqcat_hello(bus, name, NULL);
     if (rc != ZMQCAT_OK)
         zc_wire_close(bus);
     return rc;
@@ -63,7 +65,7 @@ ZMQCAT_PUBLIC int zmqcat_open(const char *address, const char *name, struct zmqc
         return ZMQCAT_FAILED;
     int rc = zc_dial_bus(bus, address);
     if (rc == ZMQCAT_OK)
-        rc = hello(bus, name);
+        rc = zmqcat_hello(bus, name, NULL);
     if (rc != ZMQCAT_OK)
         zc_wire_close(bus);
     return rc;
@@ -83,7 +85,18 @@ ZMQCAT_PUBLIC void zmqcat_free(struct zmqcat *bus)
     zc_wire_close(bus);
     zc_kept_clear(bus);
     zc_buf_done(&bus->rx);
+    free(bus->filter);
     free(bus);
+}
+
+ZMQCAT_PUBLIC int zmqcat_set_filter(struct zmqcat *bus, const char *filter)
+{
+    char *copy = filter != NULL ? strdup(filter) : NULL;
+    if (filter != NULL && copy == NULL)
+        return zc_call_fail(bus, ZMQCAT_FAILED, zc_err_text(ZC_ENOMEM));
+    free(bus->filter);
+    bus->filter = copy;
+    return ZMQCAT_OK;
 }
 
 ZMQCAT_PUBLIC const char *zmqcat_error_text(const struct zmqcat *bus)

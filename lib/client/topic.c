@@ -11,8 +11,14 @@
 static int subscribe(struct zmqcat *bus, struct zc_slice prefix, const char *after)
 {
     zc_call_begin(bus, "sub", NULL, prefix);
+    if (bus->asked > 0)
+        return zc_call_fail(bus, ZMQCAT_USAGE,
+                            "a subscription on a connection that asked for messages: use a second "
+                            "connection");
     if (after != NULL)
         bus->out.after = zc_slice_str(after);
+    if (bus->filter != NULL)
+        bus->out.filter = zc_slice_str(bus->filter);
     bool before = bus->subscribed;
     bus->subscribed = true; /* last values may follow the ok in the same read */
     int rc = zc_call_run(bus, ZC_CALL_OK, ZC_BUS_ANSWER_MS);

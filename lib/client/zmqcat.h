@@ -64,6 +64,7 @@ struct zmqcat_msg {
     int64_t attempt; /* 1 for the first delivery, 0 if unknown */
     int64_t at_ms;   /* unix ms of acceptance, 0 if unknown */
     bool end;        /* last of a batch */
+    bool peek;       /* only shown: see zmqcat_peek */
     const struct zmqcat_header *headers;
     size_t headers_count;
 };
@@ -74,6 +75,7 @@ struct zmqcat_put_options {
     size_t headers_count;
     int64_t delay_ms; /* 0: visible at once */
     int64_t ttl_ms;   /* 0: never expires */
+    bool if_consumer; /* put: ZMQCAT_REFUSED (code unroutable) when nobody waits or works there */
 };
 
 /* Connects. address: "unix:///path", "/path", "./path", "tcp://host:port", "host:port",
@@ -87,6 +89,13 @@ ZMQCAT_PUBLIC int zmqcat_open(const char *address, const char *name, struct zmqc
 ZMQCAT_PUBLIC int zmqcat_open_control(const char *control, const char *listen,
                                       struct zmqcat **ret_bus);
 ZMQCAT_PUBLIC void zmqcat_free(struct zmqcat *bus);
+/* Says anew who this is. name: NULL for the host name. scope, not NULL: ids of puts mean the same
+ * in every connection of this user with this scope, across reconnects and restarts of the hub, and
+ * so do leases until they end. A scope must be given before the first put, and stays. */
+ZMQCAT_PUBLIC int zmqcat_hello(struct zmqcat *bus, const char *name, const char *scope);
+/* For each later sub, reserve and ready of this connection: a comma list over `from`, see zmqc(5).
+ * NULL: none. Copied. */
+ZMQCAT_PUBLIC int zmqcat_set_filter(struct zmqcat *bus, const char *filter);
 /* One line: what failed and why. Never NULL. */
 ZMQCAT_PUBLIC const char *zmqcat_error_text(const struct zmqcat *bus);
 /* `code` of the last err frame ("full", "denied", …), or "". */
@@ -108,6 +117,20 @@ ZMQCAT_PUBLIC int zmqcat_put(struct zmqcat *bus, const char *name, size_t name_l
  * like what is taken: use a second connection. */
 ZMQCAT_PUBLIC int zmqcat_take(struct zmqcat *bus, const char *name, size_t name_len,
                               int64_t wait_ms, struct zmqcat_msg *ret_msg);
+/* Sends a put (options->id must be NULL) and returns at once, so that many are under way. Their
+ * answers come in their order: zmqcat_put_finish gives that of the oldest, or ZMQCAT_TIMEOUT with
+ * an empty zmqcat_error_code when it has not come within wait_ms. Until all answers were given, no
+ * other call may be made on the connection. */
+ZMQCAT_PUBLIC int zmqcat_put_start(struct zmqcat *bus, const char *name, size_t name_len,
+                                   const void *payload, size_t len,
+                                   const struct zmqcat_put_options *options);
+ZMQCAT_PUBLIC int zmqcat_put_finish(struct zmqcat *bus, int64_t wait_ms);
+/* Asks for one message with op `take`, `reserve` or `ready` and returns at once; may be repeated.
+ * What comes of it is given by zmqcat_next: the message, or an error of the hub with its
+ * zmqcat_error_code (`empty` when wait_ms was over). Other calls may be made meanwhile, but not
+ * zmqcat_take, zmqcat_reserve, zmqcat_ready, and no subscription. lease_s, wait_ms: as below. */
+ZMQCAT_PUBLIC int zmqcat_ask(struct zmqcat *bus, const char *op, const char *name, size_t name_len,
+                             int64_t lease_s, int64_t wait_ms);
 /* lease_s <= 0: the hub's default. */
 ZMQCAT_PUBLIC int zmqcat_reserve(struct zmqcat *bus, const char *name, size_t name_len,
                                  int64_t lease_s, int64_t wait_ms, struct zmqcat_msg *ret_msg);
@@ -137,9 +160,29 @@ ZMQCAT_PUBLIC int zmqcat_sub(struct zmqcat *bus, const char *prefix, size_t pref
 ZMQCAT_PUBLIC int zmqcat_sub_new(struct zmqcat *bus, const char *prefix, size_t prefix_len);
 /* Ends all subscriptions; deliveries that were kept are dropped. */
 ZMQCAT_PUBLIC int zmqcat_unsub(struct zmqcat *bus);
-/* Next delivery of a subscription. wait_ms < 0: for ever. */
+/* Next delivery of a subscription, or what came of a zmqcat_ask. wait_ms < 0: for ever. */
 ZMQCAT_PUBLIC int zmqcat_next(struct zmqcat *bus, int64_t wait_ms, struct zmqcat_msg *ret_msg);
 ZMQCAT_PUBLIC int zmqcat_ping(struct zmqcat *bus, int64_t wait_ms);
+
+/* Looks at what would be given next and takes nothing. max 0: one message; 1 to 1,024: so many, the
+ * first is returned here and each other by zmqcat_peek_next until one has `end`, with no other call
+ * in between. ZMQCAT_TIMEOUT with the code `empty`: the mailbox is empty. */
+ZMQCAT_PUBLIC int zmqcat_peek(struct zmqcat *bus, const char *name, size_t name_len, int max,
+                              struct zmqcat_msg *ret_msg);
+ZMQCAT_PUBLIC int zmqcat_peek_next(struct zmqcat *bus, struct zmqcat_msg *ret_msg);
+/* Removes all that is queued or delayed, not what is leased; *ret_count (may be NULL) gets how many
+ * these were. */
+ZMQCAT_PUBLIC int zmqcat_purge(struct zmqcat *bus, const char *name, size_t name_len,
+                               int64_t *ret_count);
+/* Moves up to max messages (0: all) of one mailbox to another, until that one is full; *ret_count
+ * (may be NULL) gets how many. */
+ZMQCAT_PUBLIC int zmqcat_move(struct zmqcat *bus, const char *from, size_t from_len, const char *to,
+                              size_t to_len, int max, int64_t *ret_count);
+/* Each publication whose topic begins with prefix is put into the mailbox too, until unbind. */
+ZMQCAT_PUBLIC int zmqcat_bind(struct zmqcat *bus, const char *name, size_t name_len,
+                              const char *prefix, size_t prefix_len);
+ZMQCAT_PUBLIC int zmqcat_unbind(struct zmqcat *bus, const char *name, size_t name_len,
+                                const char *prefix, size_t prefix_len);
 /* stat (name NULL: the sums), list, info and the control verbs: *ret_json is the `result` object as
  * JSON text, valid until the next call. name may be NULL. extra: further JSON members such as
  * "\"max\":1000", or NULL. */

@@ -39,6 +39,7 @@ enum zc_msg_has {
     ZC_MSG_HAS_ON = 1 << 9,
     ZC_MSG_HAS_ATTEMPT = 1 << 10,
     ZC_MSG_HAS_AT = 1 << 11,
+    ZC_MSG_HAS_FILTER_OBJECT = 1 << 12,
 };
 
 /*
@@ -74,7 +75,8 @@ struct zc_msg {
     int64_t max;
     uint32_t deliveries_count; /* of deliveries, below */
     struct zc_slice topic, to, scope, condition /* `if` */, after;
-    bool on; /* control socket: trace */
+    struct zc_slice filter; /* string, or with ZC_MSG_HAS_FILTER_OBJECT a raw JSON object */
+    bool on;                /* control socket: trace */
 
     /* Large, so last: what their counts do not cover is never touched. */
     struct zc_header headers[ZC_MSG_HEADERS_CAP];

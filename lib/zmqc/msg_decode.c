@@ -194,7 +194,7 @@ static const char *take_object(struct zc_msg *m, const struct zc_msg_field *f,
         return f->bad;
     if (v->utf8_bad)
         unsound(m, f, f->utf8);
-    else if (ret_to != NULL)
+    else
         *ret_to = v->text;
     return NULL;
 }
@@ -224,7 +224,8 @@ static const char *take(struct zc_msg *m, const struct zc_msg_field *f,
     case ZC_MSG_KIND_RESULT:
         return take_object(m, f, &m->result, v);
     case ZC_MSG_KIND_FILTER:
-        return take_object(m, f, NULL, v);
+        m->has |= v->type == ZC_JSON_OBJECT ? f->has : 0;
+        return take_object(m, f, &m->filter, v);
     }
     return NULL;
 }

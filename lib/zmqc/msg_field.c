@@ -98,12 +98,12 @@ const struct zc_msg_field zc_msg_field_table[FIELD_COUNT_OF + 1] = {
     [FIELD_COUNT] = INT("count", count, ZC_MSG_HAS_COUNT),
     [FIELD_DELAY] = SECONDS("delay", delay_ms, ZC_MSG_HAS_DELAY),
     [FIELD_TOPIC] = SHORT("topic", topic),
-    [FIELD_SCOPE] = STRING("scope", scope, 0, NULL),
+    [FIELD_SCOPE] = SHORT("scope", scope),
     [FIELD_AFTER] = STRING("after", after, 0, NULL),
     [FIELD_FAILED] = STRINGS("failed", failed, 0),
     [FIELD_FILTER] =
-        FIELD("filter", ZC_MSG_KIND_FILTER, has, 0, 0, "filter is not a string or an object",
-              "filter is not valid UTF-8", NULL),
+        FIELD("filter", ZC_MSG_KIND_FILTER, filter, ZC_MSG_HAS_FILTER_OBJECT, 0,
+              "filter is not a string or an object", "filter is not valid UTF-8", NULL),
     [FIELD_RESULT] = FIELD("result", ZC_MSG_KIND_RESULT, result, 0, 0, "result is not an object",
                            "result is not valid UTF-8", NULL),
     [FIELD_HEADERS] =

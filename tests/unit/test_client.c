@@ -305,3 +305,64 @@ TEST(query_gives_the_result_as_it_is)
     CHECK(is(json, len, "{}"));
     stop();
 }
+
+static void script_operate(struct hub *h)
+{
+    hub_hello(h);
+    CHECK(hub_read(h));
+    CHECK(hub_saw(h, "\"op\":\"hello\"") && hub_saw(h, "\"from\":\"w\"") &&
+          hub_saw(h, "\"scope\":\"one\""));
+    hub_ok(h);
+    CHECK(hub_read(h));
+    CHECK(hub_saw(h, "\"op\":\"put\"") && hub_saw(h, "\"if\":\"consumer\""));
+    hub_send(h, "{\"op\":\"err\",\"id\":\"%s\",\"error\":\"nobody\",\"code\":\"unroutable\"}",
+             h->id);
+    CHECK(hub_read(h));
+    CHECK(hub_saw(h, "\"op\":\"sub\"") && hub_saw(h, "\"filter\":\"a,!b\""));
+    hub_ok(h);
+    CHECK(hub_read(h));
+    CHECK(hub_saw(h, "\"op\":\"peek\",") && hub_saw(h, "\"max\":2"));
+    hub_send(h, "{\"op\":\"msg\",\"id\":\"p\",\"text\":\"published\"}");
+    hub_send(h, "{\"op\":\"msg\",\"id\":\"%s\",\"text\":\"1\",\"peek\":true}", h->id);
+    hub_send(h, "{\"op\":\"msg\",\"id\":\"%s\",\"text\":\"2\",\"end\":true,\"peek\":true}", h->id);
+    CHECK(hub_read(h));
+    CHECK(hub_saw(h, "\"op\":\"move\"") && hub_saw(h, "\"name\":\"a\"") &&
+          hub_saw(h, "\"to\":\"b\"") && !hub_saw(h, "max"));
+    hub_send(h, "{\"op\":\"ok\",\"id\":\"%s\",\"count\":7}", h->id);
+    CHECK(hub_read(h));
+    CHECK(hub_saw(h, "\"op\":\"purge\""));
+    hub_send(h, "{\"op\":\"ok\",\"id\":\"%s\",\"count\":8}", h->id);
+    CHECK(hub_read(h));
+    CHECK(hub_saw(h, "\"op\":\"bind\"") && hub_saw(h, "\"topic\":\"ev.\""));
+    hub_ok(h);
+    CHECK(hub_read(h));
+    CHECK(hub_saw(h, "\"op\":\"unbind\""));
+    hub_ok(h);
+}
+
+TEST(what_an_operator_asks)
+{
+    struct zmqcat_msg m;
+    int64_t n = 0;
+    CHECK_INT(start(script_operate), ZMQCAT_OK);
+    CHECK_INT(zmqcat_hello(bus, "w", "one"), ZMQCAT_OK);
+    struct zmqcat_put_options options = {.if_consumer = true};
+    CHECK_INT(zmqcat_put(bus, "a", 1, "x", 1, &options), ZMQCAT_REFUSED);
+    CHECK(strcmp(zmqcat_error_code(bus), "unroutable") == 0);
+    CHECK_INT(zmqcat_set_filter(bus, "a,!b"), ZMQCAT_OK);
+    CHECK_INT(zmqcat_sub(bus, "", 0), ZMQCAT_OK);
+    CHECK_INT(zmqcat_peek(bus, "a", 1, 1025, &m), ZMQCAT_USAGE);
+    CHECK_INT(zmqcat_peek(bus, "a", 1, 2, &m), ZMQCAT_OK);
+    CHECK(payload_is(&m, "1") && m.peek && !m.end);
+    CHECK_INT(zmqcat_peek_next(bus, &m), ZMQCAT_OK);
+    CHECK(payload_is(&m, "2") && m.peek && m.end);
+    CHECK_INT(zmqcat_next(bus, 1000, &m), ZMQCAT_OK);
+    CHECK(payload_is(&m, "published") && !m.peek);
+    CHECK_INT(zmqcat_move(bus, "a", 1, "b", 1, 0, &n), ZMQCAT_OK);
+    CHECK_INT(n, 7);
+    CHECK_INT(zmqcat_purge(bus, "a", 1, &n), ZMQCAT_OK);
+    CHECK_INT(n, 8);
+    CHECK_INT(zmqcat_bind(bus, "a", 1, "ev.", 3), ZMQCAT_OK);
+    CHECK_INT(zmqcat_unbind(bus, "a", 1, "ev.", 3), ZMQCAT_OK);
+    stop();
+}
