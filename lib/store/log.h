@@ -28,13 +28,14 @@
 struct zc_log;
 
 enum zc_record_type {
-    ZC_RECORD_SEAL = 1, /* first of a segment: where the one before it ends */
-    /* seq: the message; body: opaque. Bindings of topics to mailboxes and remembered ids are PUTs
-     * too, with a seq and a place of their own, until a REMOVE or zmqc's zc_log_forget: what
-     * carries live PUTs along carries them, and needs to know nothing of them */
-    ZC_RECORD_PUT = 2,
+    ZC_RECORD_SEAL = 1,   /* first of a segment: where the one before it ends */
+    ZC_RECORD_PUT = 2,    /* seq: the message; body: opaque */
     ZC_RECORD_REMOVE = 3, /* body: one or more u64 little-endian seqs that are gone */
     ZC_RECORD_STATE = 4,  /* seq: the message; body: 12 bytes, u32 attempt, i64 due (unix ms) */
+    /* Kept like a PUT, until a REMOVE names its seq or its place is forgotten; bodies opaque. SEEN:
+     * the id of a message that is gone already; forgotten without a REMOVE when its time is over */
+    ZC_RECORD_BIND = 5,
+    ZC_RECORD_SEEN = 6,
 };
 
 enum zc_log_sync { ZC_LOG_SYNC_ALWAYS, ZC_LOG_SYNC_BATCH, ZC_LOG_SYNC_NEVER };
