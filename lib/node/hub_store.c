@@ -5,15 +5,17 @@
 #include "base/le.h"
 #include "node/hub_priv.h"
 
+/* By enum zc_journal_kind. */
+static const enum zc_record_type record_types[] = {ZC_RECORD_PUT, ZC_RECORD_PUT, ZC_RECORD_REMOVE,
+                                                   ZC_RECORD_STATE};
+
 static int64_t journal_append(void *arg, enum zc_journal_kind kind, uint64_t seq,
                               struct zc_slice body, bool sync_wanted, uint64_t *place)
 {
-    static const enum zc_record_type types[] = {ZC_RECORD_PUT, ZC_RECORD_PUT, ZC_RECORD_REMOVE,
-                                                ZC_RECORD_STATE};
     struct zc_hub *hub = arg;
     if (kind == ZC_JOURNAL_RETURN)
         return zc_log_append_again(hub->log, seq, body, place);
-    return zc_log_append(hub->log, types[kind], seq, body, sync_wanted, place);
+    return zc_log_append(hub->log, record_types[kind], seq, body, sync_wanted, place);
 }
 
 static int journal_read(void *arg, uint64_t place, size_t body_len, void *cookie)
@@ -26,6 +28,25 @@ static void journal_forget(void *arg, uint64_t place)
 {
     struct zc_hub *hub = arg;
     zc_log_forget(hub->log, place);
+}
+
+static void journal_own(void *arg, uint64_t place, uint64_t *owner)
+{
+    struct zc_hub *hub = arg;
+    zc_log_own(hub->log, place, owner);
+}
+
+static int64_t journal_move(void *arg, enum zc_journal_kind kind, uint64_t seq,
+                            struct zc_slice body)
+{
+    struct zc_hub *hub = arg;
+    return zc_log_move(hub->log, record_types[kind], seq, body);
+}
+
+static void move(struct zc_hub *hub, struct zc_now now, const struct zc_log_event *ev)
+{
+    enum zc_journal_kind kind = ZC_JOURNAL_PUT;
+    zc_broker_move(hub->broker, now, kind, ev->seq, ev->body, ev->owner);
 }
 
 static const char *state_text(enum zc_log_state state)
@@ -66,8 +87,8 @@ static int journal_status(void *arg, struct zc_buf *json)
 
 void zc_hub_store_init(struct zc_hub *hub)
 {
-    hub->journal =
-        (struct zc_journal){hub, journal_append, journal_read, journal_forget, journal_status};
+    hub->journal = (struct zc_journal){hub,         journal_append, journal_read,  journal_forget,
+                                       journal_own, journal_move,   journal_status};
     hub->broker->journal = &hub->journal;
 }
 
@@ -173,6 +194,9 @@ static void log_event(struct zc_hub *hub, struct zc_now now, const struct zc_log
         break;
     case ZC_LOG_READ:
         zc_broker_read_done(b, now, ev->cookie, ev->block);
+        break;
+    case ZC_LOG_MOVE:
+        move(hub, now, ev);
         break;
     case ZC_LOG_UNUSABLE:
         hub->unusable = true;

@@ -94,7 +94,7 @@ int zc_batch_append(struct zc_batches *q, uint64_t ticket, enum zc_record_type t
     zc_record_encode(b->data.data + b->data.len, type, seq, body);
     b->data.len += size;
     b->items[b->count++] = (struct zc_batch_item){
-        .place = place, .size = (uint32_t)size, .put = type == ZC_RECORD_PUT, .wanted = wanted};
+        .place = place, .size = (uint32_t)size, .kept = zc_record_kept(type), .wanted = wanted};
     q->waiting += size;
     return 0;
 }

@@ -23,9 +23,11 @@
 
 struct zc_batch_item {
     uint64_t *place; /* of the caller, or NULL */
+    uint64_t at;     /* its place, once it is written */
     uint32_t size;   /* of the record, padded */
-    bool put;
-    bool wanted; /* somebody waits for SYNCED */
+    bool kept;       /* lives until it is forgotten: a message or a setting */
+    bool copy;       /* such a record, moved from an older segment */
+    bool wanted;     /* somebody waits for SYNCED */
 };
 
 struct zc_batch {

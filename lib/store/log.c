@@ -53,6 +53,7 @@ void zc_log_free(struct zc_log *log)
     zc_batch_done(&log->batches);
     zc_segment_done(&log->segments);
     zc_log_read_done(log);
+    zc_log_clean_done(log);
     zc_buf_done(&log->recover.scan.window);
     free(log->write.check);
     free(log);
@@ -82,13 +83,14 @@ static int64_t append(struct zc_log *log, enum zc_record_type type, uint64_t seq
     if (err != 0)
         return err;
     zc_log_seq_note(log, seq);
+    log->appended += zc_record_size(body.len);
     return (int64_t)++log->ticket;
 }
 
 int64_t zc_log_append(struct zc_log *log, enum zc_record_type type, uint64_t seq,
                       struct zc_slice body, bool sync_wanted, uint64_t *place)
 {
-    int err = welcome(log, type == ZC_RECORD_PUT, zc_record_size(body.len));
+    int err = welcome(log, zc_record_kept(type), zc_record_size(body.len));
     return err != 0 ? err : append(log, type, seq, body, sync_wanted, place);
 }
 
@@ -108,11 +110,65 @@ bool zc_log_backlogged(const struct zc_log *log)
     return log->batches.waiting + log->batches.unsynced > ZC_LOG_BACKLOG;
 }
 
+void zc_log_own(struct zc_log *log, uint64_t place, uint64_t *owner)
+{
+    struct zc_segment *s = zc_segment_find(&log->segments, (uint32_t)(place >> 32));
+    struct zc_live_item *item = s == NULL ? NULL : zc_live_find(&s->table, (uint32_t)place);
+    if (item != NULL)
+        item->owner = owner;
+}
+
 void zc_log_forget(struct zc_log *log, uint64_t place)
 {
     struct zc_segment *s = zc_segment_find(&log->segments, (uint32_t)(place >> 32));
     ZC_ASSERT(s != NULL && s->live > 0);
+    struct zc_live_item *item = zc_live_find(&s->table, (uint32_t)place);
+    if (item != NULL && item->moving)
+        zc_log_clean_gone(log, place);
+    zc_log_unlist(log, s, item);
+}
+
+void zc_log_list(struct zc_log *log, struct zc_segment *s, uint64_t offset, uint32_t size,
+                 uint64_t *owner, bool coming)
+{
+    s->live++;
+    if (zc_live_add(&s->table, offset, size, owner, coming) != 0) {
+        s->unlisted++;
+        return;
+    }
+    s->live_bytes += size;
+    log->live_bytes += size;
+}
+
+void zc_log_unlist(struct zc_log *log, struct zc_segment *s, struct zc_live_item *item)
+{
     s->live--;
+    if (item == NULL) {
+        ZC_ASSERT(s->unlisted > 0);
+        s->unlisted--;
+        return;
+    }
+    s->live_bytes -= item->size;
+    log->live_bytes -= item->size;
+    zc_live_drop(&s->table, item);
+}
+
+int64_t zc_log_move(struct zc_log *log, enum zc_record_type type, uint64_t seq,
+                    struct zc_slice body)
+{
+    int err = zc_log_clean_room(log, zc_record_size(body.len));
+    if (err == 0)
+        err = welcome(log, false, zc_record_size(body.len));
+    if (err != 0)
+        return err;
+    int64_t ticket = append(log, type, seq, body, true, NULL);
+    if (ticket > 0) {
+        struct zc_batch *b = log->batches.last;
+        b->items[b->count - 1].copy = true;
+        log->appended -= zc_record_size(body.len);
+        zc_log_clean_moved(log, (uint64_t)ticket);
+    }
+    return ticket;
 }
 
 /* Nothing is with the disk. */
@@ -123,7 +179,7 @@ static bool quiet(const struct zc_log *log)
     bool mend = log->mend.phase == ZC_MEND_LEAVING || log->mend.phase == ZC_MEND_WRITING ||
                 log->mend.phase == ZC_MEND_CHECKING;
     return !next && !mend && !zc_log_writing(log) && log->trimming == 0 && !log->recover.busy &&
-           log->reads.busy == 0;
+           log->reads.busy == 0 && log->clean.phase != ZC_CLEAN_READING;
 }
 
 /* Ends a close when nothing is left to do. */
@@ -145,7 +201,7 @@ bool zc_log_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
         return true;
     if (zc_log_write_op(log, now, ret_op) || zc_log_mend_op(log, now, ret_op) ||
         zc_log_next_op(log, now, ret_op) || zc_log_next_trim_op(log, now, ret_op) ||
-        zc_log_read_op(log, ret_op))
+        zc_log_read_op(log, ret_op) || zc_log_clean_op(log, now, ret_op))
         return true;
     return false;
 }
@@ -172,6 +228,9 @@ void zc_log_input(struct zc_log *log, struct zc_now now, const struct zc_disk_co
     case ZC_LOG_SLOT_RECOVER:
         zc_log_recover_input(log, now, done);
         break;
+    case ZC_LOG_SLOT_CLEAN:
+        zc_log_clean_input(log, done);
+        break;
     default:
         zc_log_read_input(log, done);
         break;
@@ -193,8 +252,8 @@ struct zc_mono zc_log_deadline(const struct zc_log *log)
         return (struct zc_mono){0};
     if (log->state == ZC_LOG_CLOSED)
         return ZC_NEVER;
-    return zc_mono_min(zc_log_write_deadline(log),
-                       zc_mono_min(zc_log_next_deadline(log), zc_log_mend_deadline(log)));
+    struct zc_mono at = zc_mono_min(zc_log_next_deadline(log), zc_log_clean_deadline(log));
+    return zc_mono_min(zc_log_write_deadline(log), zc_mono_min(at, zc_log_mend_deadline(log)));
 }
 
 static bool emit(struct zc_log_event *ret_event, enum zc_log_event_kind kind, uint64_t ticket)
@@ -240,7 +299,7 @@ bool zc_log_event(struct zc_log *log, struct zc_log_event *ret_event)
         log->state_due = false;
         return emit(ret_event, ZC_LOG_STATE, 0);
     }
-    return zc_log_read_event(log, ret_event);
+    return zc_log_read_event(log, ret_event) || zc_log_clean_event(log, ret_event);
 }
 
 void zc_log_close(struct zc_log *log, struct zc_now now)
@@ -257,6 +316,7 @@ void zc_log_status(const struct zc_log *log, struct zc_log_status *ret_status)
     for (uint32_t i = 0; i < log->segments.len; i++)
         ret_status->bytes += log->segments.items[i].size;
     ret_status->segments = log->segments.len;
+    ret_status->live_bytes = log->live_bytes;
     if (log->next.phase == ZC_NEXT_READY) {
         ret_status->bytes += log->next.segment.size;
         ret_status->segments++;

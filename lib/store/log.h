@@ -50,10 +50,11 @@ struct zc_log_config {
 };
 
 enum zc_log_event_kind {
-    ZC_LOG_RECORD,  /* while OPENING: the PUT, REMOVE and STATE records that survive, in log order.
-                       PUT: place and body; a second PUT of the same seq replaces the first. Each
-                       place that a REMOVE or a second PUT makes useless wants a zc_log_forget.
-                       body is valid until the next event or op call */
+    ZC_LOG_RECORD,  /* while OPENING: the records that survive, in log order. PUT, BIND, SEEN: place
+                       and body; a second one of the same seq replaces the first (it is a copy, or
+                       the  message was taken and came back). What is kept wants a zc_log_own, each
+                       place that a REMOVE or a second PUT makes useless a zc_log_forget. body is
+                       valid until the next event or op call */
     ZC_LOG_READY,   /* recovery is complete, appends are welcome */
     ZC_LOG_WRITTEN, /* tickets up to `ticket` are written */
     ZC_LOG_SYNCED,  /* tickets up to `ticket` are durable (all modes: as durable as asked) */
@@ -61,6 +62,10 @@ enum zc_log_event_kind {
                        be on their way to the disk */
     ZC_LOG_STATE,   /* state changed, see zc_log_status */
     ZC_LOG_READ,    /* answer to zc_log_read: cookie, err, body (a new reference or NULL) */
+    ZC_LOG_MOVE,    /* the record at *owner is to go to the head of the log, because its segment is
+                       mostly useless: answer with zc_log_move before the next event or op call, or
+                       not at all when its removal is appended already. type, seq, body, all valid
+                       until then; err ZC_EBADMSG: it is damaged, there is only owner */
     ZC_LOG_UNUSABLE, /* while OPENING: cannot go on; err and text say why */
 };
 
@@ -72,6 +77,7 @@ struct zc_log_event {
     uint64_t place;
     uint64_t ticket;
     void *cookie;
+    uint64_t *owner; /* MOVE: what was given to zc_log_append or zc_log_own */
     struct zc_block *block;
     int err;
     const char *text;
@@ -85,6 +91,9 @@ struct zc_log_status {
     uint64_t torn_bytes; /* dropped at the tail when opening */
     uint64_t damaged;    /* records that did not pass their checksum when opening or reading */
     uint64_t damaged_bytes;
+    uint64_t live_bytes; /* of records not forgotten */
+    uint64_t moved;      /* records copied to the head, so that their segments could go */
+    uint64_t moved_bytes;
     uint64_t syncs;
     int last_err; /* last write, fsync or create failure, 0 if none */
     uint32_t last_err_segment;
@@ -98,7 +107,8 @@ void zc_log_free(struct zc_log *log);
 
 /*
  * Appends one record; the body is copied. `place`, when not NULL, gets the record's place (see
- * zc_log_read) once it is written, and must stay valid until its ticket is synced or failed.
+ * zc_log_read) once it is written. It must stay valid until its ticket has failed or, for a record
+ * that is kept, until zc_log_forget: when the record moves, the log writes its new place there.
  * `sync_wanted`: somebody waits for SYNCED; without it the record is written soon, also while a
  * sync goes on, and synced with the next one that wants it. Returns the ticket, or a negative
  * zc_err: ZC_ENOSPC when FULL (PUT only; REMOVE and STATE while room for them is left), ZC_EIO when
@@ -114,9 +124,22 @@ ZC_MUST_CHECK int64_t zc_log_append_again(struct zc_log *log, uint64_t seq, stru
 int zc_log_would_put(const struct zc_log *log, size_t body_len);
 /* True while so much waits to be written that no new work should be read from clients. */
 bool zc_log_backlogged(const struct zc_log *log);
+/* While OPENING: the record at place is kept, and its place is kept in *owner from now on. */
+void zc_log_own(struct zc_log *log, uint64_t place, uint64_t *owner);
 /* The message at place is gone for good (its removal is synced): lets its segment be deleted when
  * it and all before it hold nothing live. */
 void zc_log_forget(struct zc_log *log, uint64_t place);
+/* Answer to ZC_LOG_MOVE: copies the record; body is that of the event or, of a damaged one, what
+ * the caller still has. Returns a ticket, behind which what belongs to the record may be appended
+ * (STATE), or a negative zc_err: then it is asked for again later. The place changes when the copy
+ * is on disk. */
+ZC_MUST_CHECK int64_t zc_log_move(struct zc_log *log, enum zc_record_type type, uint64_t seq,
+                                  struct zc_slice body);
+/* Rewrites all that lives into fresh segments, however little that gains. Off line: open the log
+ * (each live record comes as an event), at READY call this, run it until zc_log_compacting is
+ * false, close it. */
+void zc_log_compact(struct zc_log *log);
+bool zc_log_compacting(const struct zc_log *log);
 /* Reads back the PUT body of body_len bytes at place; ZC_LOG_READ follows. */
 ZC_MUST_CHECK int zc_log_read(struct zc_log *log, uint64_t place, size_t body_len, void *cookie);
 

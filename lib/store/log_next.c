@@ -157,6 +157,15 @@ void zc_log_next_take(struct zc_log *log)
     log->verifying = false;
     n->phase = ZC_NEXT_NONE;
     n->at = (struct zc_mono){0};
+    zc_log_next_count(log);
+}
+
+void zc_log_next_count(struct zc_log *log)
+{
+    log->sealed_bytes = 0;
+    for (uint32_t i = 0; i < log->segments.len; i++)
+        if (log->segments.items[i].number != log->current)
+            log->sealed_bytes += log->segments.items[i].size;
 }
 
 /* The oldest segment when nothing in it is wanted any more, or 0. */
@@ -165,7 +174,10 @@ static uint32_t consumed(const struct zc_log *log)
     if (log->segments.len == 0 || log->opening || log->closing)
         return 0;
     const struct zc_segment *s = &log->segments.items[0];
-    return s->number != log->current && s->live == 0 ? s->number : 0;
+    if (s->number == log->current || s->live > 0 || s->reads > 0 ||
+        zc_log_clean_holds(log, s->number))
+        return 0;
+    return s->number;
 }
 
 bool zc_log_next_trim_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
@@ -193,6 +205,7 @@ void zc_log_next_trim_input(struct zc_log *log, struct zc_now now,
         return;
     }
     zc_segment_drop(&log->segments, number);
+    zc_log_next_count(log);
     /* There is room now. */
     log->next.at = now.mono;
 }

@@ -5,6 +5,7 @@
  *   log_write.c    group commit: batches to the current segment
  *   log_written.c  what of it is written, synced or failed
  *   log_next.c     the prepared next segment, and the end of consumed ones
+ *   log_clean.c    moving what lives out of the oldest segment
  *   log_mend.c     after a failed write: moving to a fresh segment, or ERROR
  *   log_read.c     reading one message back
  *   log_recover.c  opening: what the files hold
@@ -39,6 +40,7 @@ enum zc_log_slot {
     ZC_LOG_SLOT_TRIM,
     ZC_LOG_SLOT_MEND,
     ZC_LOG_SLOT_RECOVER,
+    ZC_LOG_SLOT_CLEAN,
     ZC_LOG_SLOT_READ = 16, /* and above: index into the table of reads */
 };
 
@@ -92,6 +94,38 @@ struct zc_log_mend {
     struct zc_mono at;
     uint8_t want[ZC_SEGMENT_START];
     uint8_t got[ZC_SEGMENT_START];
+};
+
+/* A record on its way from the oldest segment to the head. */
+struct zc_log_move {
+    uint64_t from, to; /* places; to: 0 until it is written */
+    uint64_t ticket;
+    bool gone; /* it was forgotten meanwhile */
+};
+
+/* Moving what lives out of the oldest segment. */
+struct zc_log_clean {
+    enum {
+        ZC_CLEAN_IDLE,
+        ZC_CLEAN_WANT, /* the bytes from `at` on are to be read */
+        ZC_CLEAN_READING,
+        ZC_CLEAN_TELL, /* they are there: each record in them is told */
+        ZC_CLEAN_SYNC, /* copies are on their way to the disk */
+    } phase;
+    uint32_t segment;   /* at work, or 0 */
+    uint32_t until;     /* segments up to this one go, whatever that gains */
+    uint64_t at;        /* next offset in it */
+    uint64_t data_at;   /* of data in the file */
+    struct zc_buf data; /* what was read */
+    size_t piece;       /* bytes of the request in flight */
+    uint32_t tries;     /* of one that failed */
+    uint64_t left;      /* bytes that this round may still copy */
+    uint64_t appended;  /* log->appended at the end of the last round */
+    struct zc_mono not_before;
+    uint64_t told;             /* place of the record in the last event, or 0 */
+    uint32_t told_size;        /* of its record */
+    struct zc_log_move *moves; /* by place and ticket */
+    uint32_t moves_first, moves_len, moves_cap;
 };
 
 struct zc_log_read {
@@ -172,6 +206,7 @@ struct zc_log {
     uint64_t ticket;  /* last given out */
     uint64_t written; /* as in log.h */
     uint64_t synced;
+    uint64_t hard; /* covered by a sync, whatever the mode */
     uint64_t written_told;
     uint64_t synced_told;
 
@@ -182,9 +217,14 @@ struct zc_log {
     struct zc_log_next next;
     struct zc_log_mend mend;
     struct zc_log_reads reads;
+    struct zc_log_clean clean;
     struct zc_log_recover recover;
     uint32_t trimming; /* segment whose removal is with the disk, or 0 */
     struct zc_mono trim_at;
+
+    uint64_t appended;     /* bytes that the caller appended */
+    uint64_t sealed_bytes; /* of all segments but the current one */
+    uint64_t live_bytes;   /* of all segments */
 
     bool ready_due, state_due, unusable_due, failed_due;
     uint64_t failed_above;
@@ -236,6 +276,12 @@ static inline uint64_t zc_log_cover(const struct zc_log *log, uint32_t n)
     return b == NULL ? log->ticket : b->ticket + b->written + n - 1;
 }
 
+/* log.c */
+/* A record of segment s lives from now on; no longer. item NULL: one that has no entry. */
+void zc_log_list(struct zc_log *log, struct zc_segment *s, uint64_t offset, uint32_t size,
+                 uint64_t *owner, bool coming);
+void zc_log_unlist(struct zc_log *log, struct zc_segment *s, struct zc_live_item *item);
+
 /* log_write.c */
 bool zc_log_write_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op);
 /* Records that find no room in the current segment, and all behind them, fail. */
@@ -261,6 +307,33 @@ bool zc_log_next_trim_op(struct zc_log *log, struct zc_now now, struct zc_disk_o
 void zc_log_next_trim_input(struct zc_log *log, struct zc_now now,
                             const struct zc_disk_completion *done);
 struct zc_mono zc_log_next_deadline(const struct zc_log *log);
+
+/* sealed_bytes is counted anew. */
+void zc_log_next_count(struct zc_log *log);
+
+/* log_clean.c */
+bool zc_log_clean_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op);
+void zc_log_clean_input(struct zc_log *log, const struct zc_disk_completion *done);
+bool zc_log_clean_event(struct zc_log *log, struct zc_log_event *ret_event);
+struct zc_mono zc_log_clean_deadline(const struct zc_log *log);
+/* Room for a copy: 0 or why not. Makes sure that zc_log_clean_moved cannot fail. */
+int zc_log_clean_room(struct zc_log *log, size_t size);
+/* The record told last is appended. */
+void zc_log_clean_moved(struct zc_log *log, uint64_t ticket);
+/* The copy with this ticket is written to the current segment. */
+void zc_log_clean_written(struct zc_log *log, uint64_t ticket, uint64_t place, uint32_t size);
+/* Copies that are on disk take the place of their records. */
+void zc_log_clean_synced(struct zc_log *log, struct zc_now now);
+/* The record at this place, of which a copy is on its way, was forgotten. */
+void zc_log_clean_gone(struct zc_log *log, uint64_t place);
+/* Copies with tickets above this one, and those that were written to a segment which then failed,
+ * do not count. */
+void zc_log_clean_failed(struct zc_log *log, uint64_t ticket);
+/* The oldest segment is needed still. */
+bool zc_log_clean_holds(const struct zc_log *log, uint32_t segment);
+/* A sync is wanted although nobody else waits for it. */
+bool zc_log_clean_wants_sync(const struct zc_log *log);
+void zc_log_clean_done(struct zc_log *log);
 
 /* log_mend.c */
 /* The current segment cannot be trusted with anything more. */

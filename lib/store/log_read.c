@@ -51,10 +51,12 @@ int zc_log_read(struct zc_log *log, uint64_t place, size_t body_len, void *cooki
     q->items[i - 1] = (struct zc_log_read){
         .cookie = cookie, .block = block, .place = place, .body_len = body_len};
     q->busy++;
-    if (zc_segment_find(&log->segments, (uint32_t)(place >> 32)) == NULL) {
+    struct zc_segment *s = zc_segment_find(&log->segments, (uint32_t)(place >> 32));
+    if (s == NULL) {
         q->items[i - 1].err = ZC_ENOENT;
         push(q, &q->ready, &q->ready_last, i);
     } else {
+        s->reads++; /* it stays until then, whatever moves out of it */
         push(q, &q->wanted, &q->wanted_last, i);
     }
     return 0;
@@ -63,25 +65,18 @@ int zc_log_read(struct zc_log *log, uint64_t place, size_t body_len, void *cooki
 bool zc_log_read_op(struct zc_log *log, struct zc_disk_op *ret_op)
 {
     struct zc_log_reads *q = &log->reads;
-    uint32_t i;
-    while ((i = pop(q, &q->wanted)) != 0) {
-        struct zc_log_read *r = &q->items[i - 1];
-        uint32_t number = (uint32_t)(r->place >> 32);
-        if (zc_segment_find(&log->segments, number) == NULL) {
-            r->err = ZC_ENOENT;
-            push(q, &q->ready, &q->ready_last, i);
-            continue;
-        }
-        *ret_op = (struct zc_disk_op){.kind = ZC_DISK_READ,
-                                      .id = ZC_LOG_SLOT_READ + (i - 1),
-                                      .segment = number,
-                                      .offset = (uint32_t)r->place,
-                                      .data = r->block->data,
-                                      .len = r->block->len,
-                                      .inline_ok = true};
-        return true;
-    }
-    return false;
+    uint32_t i = pop(q, &q->wanted);
+    if (i == 0)
+        return false;
+    struct zc_log_read *r = &q->items[i - 1];
+    *ret_op = (struct zc_disk_op){.kind = ZC_DISK_READ,
+                                  .id = ZC_LOG_SLOT_READ + (i - 1),
+                                  .segment = (uint32_t)(r->place >> 32),
+                                  .offset = (uint32_t)r->place,
+                                  .data = r->block->data,
+                                  .len = r->block->len,
+                                  .inline_ok = true};
+    return true;
 }
 
 /* What came back is the message that was asked for. */
@@ -89,10 +84,10 @@ static int check(struct zc_log *log, struct zc_log_read *r, int64_t result)
 {
     struct zc_segment *s = zc_segment_find(&log->segments, (uint32_t)(r->place >> 32));
     struct zc_record rec;
+    ZC_ASSERT(s != NULL && s->reads > 0);
+    s->reads--;
     if (result < 0)
         return (int)result;
-    if (s == NULL)
-        return ZC_ENOENT;
     if ((uint64_t)result == r->block->len &&
         zc_record_decode(r->block->data, s->salt, (uint32_t)r->place, &rec) == 0 &&
         rec.type == ZC_RECORD_PUT && rec.len == r->body_len &&

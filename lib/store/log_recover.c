@@ -200,8 +200,8 @@ static bool record_found(struct zc_log *log, const struct zc_record *rec, const 
                                        .type = rec->type,
                                        .seq = rec->seq,
                                        .body = zc_slice(body, rec->len)};
-    if (rec->type == ZC_RECORD_PUT) {
-        s->live++;
+    if (zc_record_kept(rec->type)) {
+        zc_log_list(log, s, offset, (uint32_t)zc_record_size(rec->len), NULL, false);
         ret_event->place = (uint64_t)s->number << 32 | offset;
     }
     return true;

@@ -42,7 +42,7 @@ static uint32_t fit(const struct zc_log *log, const struct zc_batch *b, bool beh
         if (behind && wants_sync(log, item))
             break;
         /* One that is larger than a segment gets a fresh one and extends it. */
-        if (end + *ret_len + item->size > room_end(log, s, item->put) && !(fresh && n == 0))
+        if (end + *ret_len + item->size > room_end(log, s, item->kept) && !(fresh && n == 0))
             break;
         *ret_len += item->size;
     }
@@ -81,7 +81,7 @@ static bool sync_due(const struct zc_log *log, struct zc_now now)
     if (!log->dirty)
         return false;
     return log->closing || log->batches.unsynced > ZC_LOG_UNSYNCED_MAX ||
-           batch_at(log).ns <= now.mono.ns;
+           zc_log_clean_wants_sync(log) || batch_at(log).ns <= now.mono.ns;
 }
 
 /* The checksums that depend on the place. */
@@ -251,6 +251,7 @@ void zc_log_write_cut(struct zc_log *log)
             } else if (end > room) {
                 log->failed_due = true;
                 log->failed_above = b->ticket + i - 1;
+                zc_log_clean_failed(log, log->failed_above);
                 zc_batch_cut(&log->batches, b, i);
                 return;
             }

@@ -18,8 +18,9 @@ static void places_set(struct zc_log *log, const struct zc_batch *b, uint32_t n,
 {
     for (uint32_t i = b->written; i < b->written + n; i++) {
         struct zc_batch_item *item = &b->items[i];
+        item->at = (uint64_t)log->current << 32 | offset;
         if (item->place != NULL && b->ticket + i > log->synced)
-            *item->place = (uint64_t)log->current << 32 | offset;
+            *item->place = item->at;
         offset += item->size;
     }
 }
@@ -31,9 +32,13 @@ static void acknowledge(struct zc_log *log, struct zc_batch *b, uint32_t from, u
     for (uint32_t i = from; i < to; i++) {
         if (b->ticket + i <= log->synced)
             continue;
-        s->live += b->items[i].put;
-        b->items[i].place = NULL;
+        struct zc_batch_item *item = &b->items[i];
         log->synced = b->ticket + i;
+        if (item->copy)
+            zc_log_clean_written(log, log->synced, item->at, item->size);
+        else if (item->kept)
+            zc_log_list(log, s, (uint32_t)item->at, item->size, item->place, false);
+        item->place = NULL;
     }
 }
 
@@ -90,6 +95,9 @@ static void complete(struct zc_log *log, struct zc_now now, struct zc_log_write 
         log->dirty = false;
     log->counts.syncs++;
     kept(log, w->cover, w->cover_end);
+    if (log->hard < w->cover)
+        log->hard = w->cover;
+    zc_log_clean_synced(log, now);
 }
 
 /* The bytes are written, the sync goes on. */

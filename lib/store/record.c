@@ -11,6 +11,8 @@ bool zc_record_shape_ok(enum zc_record_type type, size_t len)
     case ZC_RECORD_SEAL:
         return len == ZC_RECORD_SEAL_BODY;
     case ZC_RECORD_PUT:
+    case ZC_RECORD_BIND:
+    case ZC_RECORD_SEEN:
         return true;
     case ZC_RECORD_REMOVE:
         return len > 0 && len % 8 == 0;

@@ -63,6 +63,12 @@ static inline void zc_record_set64(uint8_t *ret_p, uint64_t v)
     zc_record_set32(ret_p + 4, (uint32_t)(v >> 32));
 }
 
+/* A record that lives until it is forgotten. */
+static inline bool zc_record_kept(enum zc_record_type type)
+{
+    return type == ZC_RECORD_PUT || type == ZC_RECORD_BIND || type == ZC_RECORD_SEEN;
+}
+
 /* Bytes that a record with this body takes, padding included. body_len <= ZC_RECORD_BODY_MAX. */
 static inline size_t zc_record_size(size_t body_len)
 {

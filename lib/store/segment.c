@@ -60,12 +60,15 @@ void zc_segment_drop(struct zc_segments *t, uint32_t number)
     uint32_t i = lower_bound(t, number);
     if (i == t->len || t->items[i].number != number)
         return;
+    zc_live_done(&t->items[i].table);
     memmove(t->items + i, t->items + i + 1, (t->len - i - 1) * sizeof(*t->items));
     t->len--;
 }
 
 void zc_segment_done(struct zc_segments *t)
 {
+    for (uint32_t i = 0; i < t->len; i++)
+        zc_live_done(&t->items[i].table);
     free(t->items);
     *t = (struct zc_segments){0};
 }

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "store/live.h"
 #include "store/record.h"
 
 #define ZC_SEGMENT_HEAD 128
@@ -36,12 +37,16 @@ struct zc_segment {
     bool damaged; /* something in it did not pass: the file is kept aside, not deleted */
     bool doomed;  /* when opening: to be removed */
     uint64_t salt;
-    uint64_t seq;   /* from the head */
-    uint64_t size;  /* of the file */
-    uint64_t end;   /* of the last record */
-    uint64_t limit; /* when opening: end that a SEAL names, or 0 */
-    uint64_t dirty; /* when opening: behind the last byte that is not zero */
-    uint64_t live;  /* messages not forgotten */
+    uint64_t seq;        /* from the head */
+    uint64_t size;       /* of the file */
+    uint64_t end;        /* of the last record */
+    uint64_t limit;      /* when opening: end that a SEAL names, or 0 */
+    uint64_t dirty;      /* when opening: behind the last byte that is not zero */
+    uint64_t live;       /* records not forgotten */
+    uint64_t live_bytes; /* the same, without those that are not in `table` */
+    uint32_t unlisted;   /* live, but no memory for their entry: this segment is never cleaned */
+    uint32_t reads;      /* under way or waiting */
+    struct zc_live table;
 };
 
 /* Ordered by number. All zero is a valid empty one. */

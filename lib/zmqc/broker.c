@@ -156,6 +156,10 @@ static struct zc_message *restored(struct zc_broker *b, uint64_t seq)
 
 int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice body, uint64_t place)
 {
+    /* A copy takes the place of its record; what was stored of its attempts stays. */
+    struct zc_message *old = restored(b, seq);
+    uint32_t attempt = old != NULL ? old->attempt : 0;
+    struct zc_mono due = old != NULL ? old->due : ZC_NEVER;
     zc_broker_restore_remove(b, seq);
     struct zc_item item;
     const char *code, *text;
@@ -177,11 +181,15 @@ int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice bod
     }
     m->deduped = true;
     m->place = place;
+    if (b->journal != NULL)
+        b->journal->own(b->journal->arg, place, &m->place);
+    m->attempt = attempt;
+    m->due = due;
     if (item.expires_ms > 0) {
         int64_t left = item.expires_ms - b->now.wall.ms;
         m->expires = zc_mono_add_ms(b->now.mono, left > 0 ? left : 0);
     }
-    if (item.due_ms > b->now.wall.ms)
+    if (old == NULL && item.due_ms > b->now.wall.ms)
         m->due = zc_mono_add_ms(b->now.mono, item.due_ms - b->now.wall.ms);
     zc_message_set_state(b, m, ZC_MESSAGE_REMOVING); /* so that it may cool before it is shown */
     zc_message_cool(b, m);
@@ -281,6 +289,17 @@ void zc_broker_read_done(struct zc_broker *b, struct zc_now now, void *cookie,
     struct zc_message *m = cookie;
     zc_settle_read_done(b, m, body);
     zc_reply_release_all(b);
+    dispatch_all(b);
+}
+
+void zc_broker_move(struct zc_broker *b, struct zc_now now, enum zc_journal_kind kind, uint64_t seq,
+                    struct zc_slice body, uint64_t *owner)
+{
+    b->now = now;
+    if (kind == ZC_JOURNAL_PUT)
+        zc_message_move(b, ZC_CONTAINER(owner, struct zc_message, place), body);
+    else if (body.data != NULL)
+        (void)!b->journal->move(b->journal->arg, kind, seq, body);
     dispatch_all(b);
 }
 

@@ -221,6 +221,12 @@ bool zc_broker_settled(const struct zc_broker *b);
 void zc_broker_read_done(struct zc_broker *b, struct zc_now now, void *cookie,
                          struct zc_block *body);
 
+/* The record whose place is in *owner is wanted at the head of the log. What lives is journaled
+ * again with journal->move; what is just being removed is left alone, for a copy behind its REMOVE
+ * would bring it back. body.data NULL: it is damaged. */
+void zc_broker_move(struct zc_broker *b, struct zc_now now, enum zc_journal_kind kind, uint64_t seq,
+                    struct zc_slice body, uint64_t *owner);
+
 void zc_broker_tick(struct zc_broker *b, struct zc_now now);
 struct zc_mono zc_broker_deadline(const struct zc_broker *b);
 /* Waiters are told `mailbox: closed`, sessions end after their output. */

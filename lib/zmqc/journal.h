@@ -20,12 +20,18 @@ enum zc_journal_kind {
 struct zc_journal {
     void *arg;
     /* Returns a ticket (1, 2, 3 …; later told as written, synced or failed) or a negative zc_err.
-     * *place is set by the time the ticket is synced. */
+     * *place is set by the time the ticket is synced, and changes when the record moves: it stays
+     * valid until the ticket has failed or the place is forgotten. */
     int64_t (*append)(void *arg, enum zc_journal_kind kind, uint64_t seq, struct zc_slice body,
                       bool sync_wanted, uint64_t *place);
     /* zc_broker_read_done follows with the cookie. */
     int (*read)(void *arg, uint64_t place, size_t body_len, void *cookie);
     void (*forget)(void *arg, uint64_t place);
+    /* While records are restored: the one at place is kept, and its place in *owner. */
+    void (*own)(void *arg, uint64_t place, uint64_t *owner);
+    /* Answer to zc_broker_move: the record goes to the head of the log. A ticket, or a negative
+     * zc_err: it is asked for again. */
+    int64_t (*move)(void *arg, enum zc_journal_kind kind, uint64_t seq, struct zc_slice body);
     /* Appends the `storage` object of status. 0 or ZC_ENOMEM. */
     int (*status)(void *arg, struct zc_buf *json);
 };

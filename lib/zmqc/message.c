@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/le.h"
+#include "zmqc/filter.h"
+#include "zmqc/gift.h"
 #include "zmqc/settle.h"
 
 /* Adds m to, or takes it from, the sums over all mailboxes. */
@@ -270,6 +272,29 @@ uint64_t zc_message_store_state(struct zc_broker *b, struct zc_message *m, int64
         return 0;
     int64_t ticket = append_state(b, m, due_ms);
     return ticket > 0 ? (uint64_t)ticket : 0;
+}
+
+void zc_message_move(struct zc_broker *b, struct zc_message *m, struct zc_slice body)
+{
+    bool stays = m->state == ZC_MESSAGE_QUEUED || m->state == ZC_MESSAGE_DELAYED ||
+                 m->state == ZC_MESSAGE_LEASED;
+    if (body.data == NULL && m->body != NULL)
+        body = zc_block_slice(m->body);
+    if (!stays)
+        return;
+    if (body.data == NULL) {
+        if (!m->reading) /* else the read finds out */
+            zc_gift_damaged(b, m);
+        return;
+    }
+    if (b->journal->move(b->journal->arg, ZC_JOURNAL_PUT, m->seq, body) <= 0)
+        return;
+    int64_t due_ms = 0;
+    if (m->due.ns != ZC_NEVER.ns && m->due.ns > b->now.mono.ns)
+        due_ms = b->now.wall.ms + (m->due.ns - b->now.mono.ns) / ZC_NS_PER_MS;
+    /* A delay that is over, but stands in the body, does no harm: it is over then as well. */
+    if (m->attempt > 0 || due_ms != 0)
+        append_state(b, m, due_ms);
 }
 
 int64_t zc_message_store(struct zc_broker *b, struct zc_message *m, bool again)

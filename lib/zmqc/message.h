@@ -50,6 +50,9 @@ ZC_MUST_CHECK int64_t zc_message_remove(struct zc_broker *b, struct zc_message *
 /* Journals attempt and due (unix ms, 0: none). The ticket, or 0 when there is nothing to wait for:
  * a full disk only costs the count. */
 uint64_t zc_message_store_state(struct zc_broker *b, struct zc_message *m, int64_t due_ms);
+/* Journals m anew, so that its old record can go; body is that of the log, data NULL when it is
+ * damaged there. */
+void zc_message_move(struct zc_broker *b, struct zc_message *m, struct zc_slice body);
 /* Journals the body as a put; when `again`, of a message that was removed once, with its attempts
  * so far. Returns the ticket (0 without a journal) or a negative zc_err. */
 ZC_MUST_CHECK int64_t zc_message_store(struct zc_broker *b, struct zc_message *m, bool again);

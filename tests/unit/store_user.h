@@ -5,6 +5,8 @@
 #ifndef ZC_TESTS_UNIT_STORE_USER_H
 #define ZC_TESTS_UNIT_STORE_USER_H
 
+#include <stddef.h>
+
 #include "base/buf.h"
 #include "base/rng.h"
 #include "store/log.h"
@@ -56,6 +58,7 @@ struct user {
     uint64_t last_seq;
     struct user_mark *marks; /* STATE records of this life, in order of their tickets */
     uint32_t marks_len, marks_synced;
+    uint64_t moves_told, moves;
     bool steps; /* the disk tells what is written and still syncs */
 };
 
@@ -100,6 +103,7 @@ static inline void user_record(struct user *u, const struct zc_log_event *ev)
         u->last_seq = ev->seq;
         m->known = true;
         m->place_known = ev->place;
+        zc_log_own(u->log, ev->place, &m->place);
     } else if (ev->type == ZC_RECORD_REMOVE) {
         for (size_t i = 0; i + 8 <= ev->body.len; i += 8) {
             uint64_t seq = 0;
@@ -226,6 +230,27 @@ static inline void user_moved(struct user *u)
     }
 }
 
+/* The log wants to move a record: it is what was put, and moves unless it is being removed. */
+static inline void user_move(struct user *u, const struct zc_log_event *ev)
+{
+    struct user_msg *m =
+        (struct user_msg *)(void *)((char *)ev->owner - offsetof(struct user_msg, place));
+    uint64_t seq = (uint64_t)(m - u->msgs);
+    static uint8_t body[16384];
+    u->moves_told++;
+    CHECK(u->ready && seq < USER_SEQS && ev->place == m->place);
+    if (seq >= USER_SEQS || m->state != U_LIVE || fd_rand(&u->disk) % 32 == 0)
+        return;
+    size_t len = user_body(u, seq, body);
+    if (ev->err == 0) {
+        CHECK_INT(ev->seq, seq);
+        CHECK(user_body_is(u, seq, ev->body.data, ev->body.len));
+    } else {
+        CHECK(u->damage_expected && ev->err == ZC_EBADMSG);
+    }
+    u->moves += zc_log_move(u->log, ZC_RECORD_PUT, seq, zc_slice(body, len)) > 0;
+}
+
 static inline void user_event(struct user *u, struct zc_log_event *ev)
 {
     struct zc_log_status st;
@@ -265,6 +290,9 @@ static inline void user_event(struct user *u, struct zc_log_event *ev)
         zc_block_unref(ev->block);
         break;
     }
+    case ZC_LOG_MOVE:
+        user_move(u, ev);
+        break;
     case ZC_LOG_UNUSABLE:
         u->unusable = true;
         CHECK(ev->err < 0 && ev->text != NULL);

@@ -48,7 +48,23 @@ static int status(void *arg, struct zc_buf *json)
     return 0;
 }
 
-static const struct zc_journal journal = {NULL, append, read_nothing, forget, status};
+static void own(void *arg, uint64_t place, uint64_t *owner)
+{
+    (void)arg;
+    (void)place;
+    (void)owner;
+}
+
+static int64_t move(void *arg, enum zc_journal_kind kind, uint64_t seq, struct zc_slice body)
+{
+    (void)arg;
+    (void)kind;
+    (void)seq;
+    (void)body;
+    return ZC_EIO;
+}
+
+static const struct zc_journal journal = {NULL, append, read_nothing, forget, own, move, status};
 
 static void start(void)
 {

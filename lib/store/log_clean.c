@@ -1,0 +1,427 @@
+/*
+ * Cleaning, so that one message that nobody takes does not keep all that came after it on the disk.
+ * The log is a circle: when most of what it holds is useless, the records of the oldest segment
+ * that live are appended again, and once the copies are on disk the segment is removed like any
+ * other that holds nothing. A copy has the sequence number of its record, so when a crash leaves
+ * both, the later one replaces the earlier. Removals in the oldest segment speak of records in it
+ * or before it, so they go with it; attempts go with their message, which the caller appends.
+ *
+ * Only the oldest is ever cleaned, since nothing else keeps a REMOVE behind its PUT. It begins when
+ * the sealed segments hold more than twice what lives in them and one segment more: for each byte
+ * that is copied another one was taken, so the log writes at most twice what it is given. A queue
+ * that is consumed in order never comes to that.
+ *
+ *   IDLE -> WANT -> READING -> TELL -> (WANT ...) -> SYNC -> IDLE
+ *
+ * One round copies a bounded number of bytes, which share a write and an fsync with whatever else
+ * waits, and the next begins when they are on disk: nobody waits for more than one such write.
+ * Under load a round copies twice of what was put since the last, so that cleaning keeps up.
+ */
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "store/log_priv.h"
+
+#define ROUND_MIN (UINT64_C(256) << 10)
+#define ROUND_MAX (UINT64_C(1) << 20)
+/* Most bytes of one read, and useless bytes in it between two records. */
+#define SPAN (256u << 10)
+#define GAP (16u << 10)
+/* A block that cannot be read is tried so often. */
+#define TRIES_MAX 3
+/* When some records could not be moved because they are just being removed. */
+#define AGAIN_MS 50
+
+static bool able(const struct zc_log *log)
+{
+    return !log->opening && !log->closing && !log->failed_due && log->segments.len > 0 &&
+           log->mend.phase == ZC_MEND_NONE &&
+           (log->state == ZC_LOG_OK || log->state == ZC_LOG_FULL);
+}
+
+/* Bytes that copies may still fill. A full log keeps the last eighth for removals. */
+static uint64_t room(const struct zc_log *log)
+{
+    const struct zc_segment *s = zc_log_current(log);
+    uint64_t end = log->end + log->batches.waiting + (log->seals_due ? ZC_SEGMENT_SEALS : 0);
+    uint64_t limit = s->size - s->size / 8;
+    if (log->state != ZC_LOG_FULL)
+        return UINT64_MAX;
+    return end < limit ? limit - end : 0;
+}
+
+/* The oldest segment when it is to be cleaned, or NULL. */
+static struct zc_segment *wanted(const struct zc_log *log)
+{
+    if (!able(log))
+        return NULL;
+    struct zc_segment *s = &log->segments.items[0];
+    if (s->number == log->current || !s->sealed || s->live == 0 || s->unlisted > 0)
+        return NULL;
+    bool full = log->state == ZC_LOG_FULL;
+    uint64_t live = log->live_bytes - zc_log_current(log)->live_bytes;
+    if (full && s->live_bytes > room(log))
+        return NULL; /* it could not be finished, and the room would be lost */
+    if (s->number == log->clean.segment || s->number <= log->clean.until)
+        return s;
+    return log->sealed_bytes > (full ? live : 2 * live + log->segment_bytes) ? s : NULL;
+}
+
+/* With everything to be rewritten, the current segment is left as soon as it rests. */
+static void leave_current(struct zc_log *log)
+{
+    if (log->clean.until != log->current || log->current == 0 || !able(log) || log->dirty ||
+        zc_log_writing(log) || log->batches.waiting + log->batches.unsynced > 0 ||
+        log->next.phase != ZC_NEXT_READY)
+        return;
+    zc_log_next_take(log);
+}
+
+void zc_log_compact(struct zc_log *log)
+{
+    if (!log->opening && log->live_bytes > 0)
+        log->clean.until = log->current;
+    else if (!log->opening)
+        log->clean.until = log->current - 1;
+}
+
+bool zc_log_compacting(const struct zc_log *log)
+{
+    return log->segments.len > 0 && log->segments.items[0].number <= log->clean.until;
+}
+
+static void begin(struct zc_log *log, const struct zc_segment *s)
+{
+    struct zc_log_clean *c = &log->clean;
+    uint64_t budget = 2 * (log->appended - c->appended);
+    if (c->segment != s->number)
+        c->at = ZC_SEGMENT_HEAD;
+    c->segment = s->number;
+    c->left = budget < ROUND_MIN ? ROUND_MIN : budget > ROUND_MAX ? ROUND_MAX : budget;
+    c->phase = ZC_CLEAN_WANT;
+}
+
+/* No more is read in this round. */
+static void end(struct zc_log *log)
+{
+    struct zc_log_clean *c = &log->clean;
+    c->told = 0;
+    c->appended = log->appended;
+    c->phase = c->moves_len > 0 ? ZC_CLEAN_SYNC : ZC_CLEAN_IDLE;
+    if (c->moves_len == 0)
+        zc_buf_done(&c->data);
+}
+
+/* How many bytes from the item on are read at once: up to the last record that fits. */
+static size_t span(const struct zc_log *log, const struct zc_segment *s,
+                   const struct zc_live_item *item)
+{
+    const struct zc_live_item *stop = s->table.items + s->table.len;
+    uint64_t from = zc_live_offset(item), to = from + item->size;
+    for (item++; item < stop && log->clean.tries == 0; item++) {
+        uint64_t at = zc_live_offset(item);
+        if (at - to > GAP || at + item->size - from > SPAN)
+            break;
+        if (!item->gone)
+            to = at + item->size;
+    }
+    return (size_t)(to - from);
+}
+
+static bool read_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
+{
+    struct zc_log_clean *c = &log->clean;
+    struct zc_segment *s = zc_segment_find(&log->segments, c->segment);
+    struct zc_live_item *item = s == NULL ? NULL : zc_live_from(&s->table, c->at);
+    if (item == NULL || !able(log)) {
+        /* Through. What was left out is tried again. */
+        c->at = ZC_SEGMENT_HEAD;
+        c->not_before = zc_mono_add_ms(now.mono, AGAIN_MS);
+        end(log);
+        return false;
+    }
+    c->piece = span(log, s, item);
+    c->data.len = 0;
+    if (zc_buf_reserve(&c->data, c->piece) != 0) {
+        c->not_before = zc_mono_add_ms(now.mono, ZC_LOG_RETRY_MS);
+        end(log);
+        return false;
+    }
+    c->at = c->data_at = zc_live_offset(item);
+    c->phase = ZC_CLEAN_READING;
+    *ret_op = (struct zc_disk_op){.kind = ZC_DISK_READ,
+                                  .id = ZC_LOG_SLOT_CLEAN,
+                                  .segment = s->number,
+                                  .offset = c->data_at,
+                                  .data = c->data.data,
+                                  .len = c->piece,
+                                  .inline_ok = true};
+    return true;
+}
+
+bool zc_log_clean_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
+{
+    struct zc_log_clean *c = &log->clean;
+    leave_current(log);
+    if (c->phase == ZC_CLEAN_IDLE && now.mono.ns >= c->not_before.ns) {
+        const struct zc_segment *s = wanted(log);
+        if (s != NULL)
+            begin(log, s);
+    }
+    return c->phase == ZC_CLEAN_WANT && read_op(log, now, ret_op);
+}
+
+void zc_log_clean_input(struct zc_log *log, const struct zc_disk_completion *done)
+{
+    struct zc_log_clean *c = &log->clean;
+    size_t got = done->result < 0 ? 0 : (size_t)done->result;
+    ZC_ASSERT(c->phase == ZC_CLEAN_READING && got <= c->piece);
+    c->phase = ZC_CLEAN_TELL;
+    c->data.len = c->piece;
+    if (got == c->piece) {
+        c->tries = 0;
+        return;
+    }
+    /* One record at a time, and one that stays unreadable counts as damaged. */
+    if (c->tries < TRIES_MAX) {
+        c->tries++;
+        c->phase = ZC_CLEAN_WANT;
+        return;
+    }
+    memset(c->data.data + got, 0, c->piece - got);
+    c->tries = 0;
+}
+
+/* The record of item in what was read passes. */
+static bool sound(const struct zc_log *log, const struct zc_segment *s,
+                  const struct zc_live_item *item, struct zc_record *ret_record,
+                  const uint8_t **ret_body)
+{
+    const struct zc_log_clean *c = &log->clean;
+    uint64_t at = zc_live_offset(item);
+    const uint8_t *record = c->data.data + (at - c->data_at);
+    *ret_body = record + ZC_RECORD_HEAD;
+    return zc_record_decode(record, s->salt, at, ret_record) == 0 &&
+           zc_record_kept(ret_record->type) && zc_record_size(ret_record->len) == item->size &&
+           zc_record_body_ok(ret_record, *ret_body);
+}
+
+/* One record of segment s, the next of this round. False: it was dealt with here. */
+static bool tell(struct zc_log *log, struct zc_segment *s, struct zc_live_item *item,
+                 struct zc_log_event *ret_event)
+{
+    struct zc_log_clean *c = &log->clean;
+    struct zc_record r = {0};
+    const uint8_t *body;
+    bool ok = sound(log, s, item, &r, &body);
+    c->told = (uint64_t)s->number << 32 | zc_live_offset(item);
+    c->told_size = item->size;
+    c->at = zc_live_offset(item) + item->size;
+    if (!ok) {
+        log->counts.damaged += !s->damaged;
+        log->counts.damaged_bytes += item->size;
+        s->damaged = true;
+    }
+    if (item->owner == NULL) {
+        /* Nobody understands it, so nobody can say that it is useless. */
+        if (!ok)
+            zc_log_unlist(log, s, item);
+        else if (zc_log_move(log, r.type, r.seq, zc_slice(body, r.len)) < 0)
+            c->left = 0;
+        return false;
+    }
+    *ret_event = (struct zc_log_event){.kind = ZC_LOG_MOVE,
+                                       .type = r.type,
+                                       .seq = r.seq,
+                                       .body = zc_slice(body, ok ? r.len : 0),
+                                       .place = c->told,
+                                       .owner = item->owner,
+                                       .err = ok ? 0 : ZC_EBADMSG};
+    return true;
+}
+
+bool zc_log_clean_event(struct zc_log *log, struct zc_log_event *ret_event)
+{
+    struct zc_log_clean *c = &log->clean;
+    while (c->phase == ZC_CLEAN_TELL) {
+        struct zc_segment *s = zc_segment_find(&log->segments, c->segment);
+        struct zc_live_item *item = s == NULL ? NULL : zc_live_from(&s->table, c->at);
+        uint64_t data_end = c->data_at + c->data.len;
+        if (c->left == 0 || !able(log)) {
+            end(log);
+        } else if (item == NULL || zc_live_offset(item) + item->size > data_end) {
+            c->phase = ZC_CLEAN_WANT;
+        } else if (item->moving) {
+            c->at = zc_live_offset(item) + item->size;
+        } else if (tell(log, s, item, ret_event)) {
+            return true;
+        }
+    }
+    c->told = 0;
+    return false;
+}
+
+int zc_log_clean_room(struct zc_log *log, size_t size)
+{
+    struct zc_log_clean *c = &log->clean;
+    ZC_ASSERT(c->told != 0);
+    if (size > room(log))
+        return ZC_ENOSPC;
+    if (c->moves_first + c->moves_len < c->moves_cap)
+        return 0;
+    uint32_t cap = c->moves_cap == 0 ? 64 : c->moves_cap * 2;
+    struct zc_log_move *moves = realloc(c->moves, cap * sizeof(*moves));
+    if (moves == NULL)
+        return ZC_ENOMEM;
+    c->moves = moves;
+    c->moves_cap = cap;
+    return 0;
+}
+
+void zc_log_clean_moved(struct zc_log *log, uint64_t ticket)
+{
+    struct zc_log_clean *c = &log->clean;
+    struct zc_segment *s = zc_segment_find(&log->segments, (uint32_t)(c->told >> 32));
+    struct zc_live_item *item = s == NULL ? NULL : zc_live_find(&s->table, (uint32_t)c->told);
+    ZC_ASSERT(item != NULL && !item->moving);
+    item->moving = true;
+    c->moves[c->moves_first + c->moves_len++] =
+        (struct zc_log_move){.from = c->told, .ticket = ticket};
+    c->left -= c->told_size < c->left ? c->told_size : c->left;
+    c->told = 0;
+}
+
+/* The copy that is appended with this ticket, or that of this place, or NULL. */
+static struct zc_log_move *move_find(struct zc_log_clean *c, uint64_t ticket, uint64_t from)
+{
+    uint32_t low = c->moves_first, high = c->moves_first + c->moves_len, stop = high;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        const struct zc_log_move *m = &c->moves[mid];
+        if (ticket != 0 ? m->ticket < ticket : m->from < from)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    struct zc_log_move *m = low < stop ? &c->moves[low] : NULL;
+    return m != NULL && (ticket != 0 ? m->ticket == ticket : m->from == from) ? m : NULL;
+}
+
+void zc_log_clean_written(struct zc_log *log, uint64_t ticket, uint64_t place, uint32_t size)
+{
+    struct zc_log_move *m = move_find(&log->clean, ticket, 0);
+    if (m == NULL)
+        return; /* given up: it is useless */
+    m->to = place;
+    zc_log_list(log, zc_log_current(log), (uint32_t)place, size, NULL, true);
+}
+
+void zc_log_clean_gone(struct zc_log *log, uint64_t place)
+{
+    struct zc_log_move *m = move_find(&log->clean, 0, place);
+    ZC_ASSERT(m != NULL);
+    m->gone = true;
+}
+
+/* The item of the record or the copy at place; *ret_s its segment. */
+static struct zc_live_item *item_at(struct zc_log *log, uint64_t place, struct zc_segment **ret_s)
+{
+    *ret_s = zc_segment_find(&log->segments, (uint32_t)(place >> 32));
+    return *ret_s == NULL ? NULL : zc_live_find(&(*ret_s)->table, (uint32_t)place);
+}
+
+/* The copy does not count. */
+static void move_drop(struct zc_log *log, const struct zc_log_move *m)
+{
+    struct zc_segment *s;
+    struct zc_live_item *item;
+    if (m->to != 0) {
+        item = item_at(log, m->to, &s);
+        zc_log_unlist(log, s, item);
+    }
+    if (!m->gone && (item = item_at(log, m->from, &s)) != NULL)
+        item->moving = false;
+}
+
+/* The copy is on disk: the record is where it is. */
+static void move_settle(struct zc_log *log, const struct zc_log_move *m)
+{
+    struct zc_segment *s, *before;
+    if (m->gone) {
+        move_drop(log, m);
+        return;
+    }
+    struct zc_live_item *item = item_at(log, m->to, &s), *old = item_at(log, m->from, &before);
+    ZC_ASSERT(old != NULL);
+    if (old->owner != NULL)
+        *old->owner = m->to;
+    if (item != NULL) {
+        item->owner = old->owner;
+        item->coming = false;
+    }
+    log->counts.moved++;
+    log->counts.moved_bytes += old->size;
+    zc_log_unlist(log, before, old);
+}
+
+void zc_log_clean_synced(struct zc_log *log, struct zc_now now)
+{
+    struct zc_log_clean *c = &log->clean;
+    (void)now;
+    while (c->moves_len > 0 && c->moves[c->moves_first].to != 0 &&
+           c->moves[c->moves_first].ticket <= log->hard) {
+        move_settle(log, &c->moves[c->moves_first]);
+        c->moves_first++;
+        c->moves_len--;
+    }
+    if (c->moves_len > 0)
+        return;
+    c->moves_first = 0;
+    if (c->phase == ZC_CLEAN_SYNC)
+        end(log);
+}
+
+void zc_log_clean_failed(struct zc_log *log, uint64_t ticket)
+{
+    struct zc_log_clean *c = &log->clean;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->moves_len; i++) {
+        struct zc_log_move *m = &c->moves[c->moves_first + i];
+        if (m->to != 0 || m->ticket > ticket)
+            move_drop(log, m);
+        else
+            c->moves[c->moves_first + n++] = *m;
+    }
+    c->moves_len = n;
+    if (n == 0)
+        c->moves_first = 0;
+    /* What was given up is tried again, from the start. */
+    c->at = ZC_SEGMENT_HEAD;
+    if (c->phase == ZC_CLEAN_SYNC && n == 0)
+        end(log);
+    else if (c->phase == ZC_CLEAN_TELL || c->phase == ZC_CLEAN_WANT)
+        end(log);
+}
+
+bool zc_log_clean_holds(const struct zc_log *log, uint32_t segment)
+{
+    return log->clean.phase == ZC_CLEAN_READING && log->clean.segment == segment;
+}
+
+bool zc_log_clean_wants_sync(const struct zc_log *log)
+{
+    return log->clean.phase == ZC_CLEAN_SYNC ||
+           (log->clean.until != 0 && log->clean.until == log->current);
+}
+
+struct zc_mono zc_log_clean_deadline(const struct zc_log *log)
+{
+    return log->clean.phase == ZC_CLEAN_IDLE && wanted(log) != NULL ? log->clean.not_before
+                                                                    : ZC_NEVER;
+}
+
+void zc_log_clean_done(struct zc_log *log)
+{
+    free(log->clean.moves);
+    zc_buf_done(&log->clean.data);
+}
