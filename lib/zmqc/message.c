@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/le.h"
-#include "zmqc/filter.h"
 #include "zmqc/gift.h"
 #include "zmqc/settle.h"
 
