@@ -53,8 +53,17 @@ int zc_open_bus(const struct zc_args *args, struct zmqcat **ret_bus)
     if (status != 0)
         return status;
     struct zmqcat *bus;
-    int rc = zmqcat_open(text, args->name, &bus);
+    int rc = zc_open_again(args, &bus);
     return opened(args, rc, bus, ret_bus);
+}
+
+int zc_open_again(const struct zc_args *args, struct zmqcat **ret_bus)
+{
+    const char *source;
+    int rc = zmqcat_open(named(args, &source), args->name, ret_bus);
+    if (rc == ZMQCAT_OK && args->filter != NULL)
+        rc = zmqcat_set_filter(*ret_bus, args->filter);
+    return rc;
 }
 
 int zc_open_control(const struct zc_args *args, struct zmqcat **ret_bus)

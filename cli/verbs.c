@@ -19,6 +19,13 @@ const struct zc_verb zc_verbs[] = {
      "Holds a message: prints its delivery on the first line, then the payload; acts on a line "
      "`ack` or `nack` of standard input, whose end gives the message back.",
      "mailbox", 1, BUS | ZC_ARGS_LEASE | ZC_ARGS_WAIT | ZC_ARGS_ACK, zc_hold_reserve},
+    {"work", "NAME -- COMMAND [ARGUMENT...]",
+     "Runs COMMAND for each message of the mailbox NAME: the payload is its standard input. Exit 0 "
+     "acknowledges the message, all else gives it back for 1, 2, 4 ... 60 seconds.",
+     "mailbox", -1,
+     BUS | ZC_ARGS_JOBS | ZC_ARGS_REPLY | ZC_ARGS_LEASE | ZC_ARGS_COUNT | ZC_ARGS_WAIT |
+         ZC_ARGS_FILTER,
+     zc_work_run},
     {"ready", "NAME",
      "Gets one job as a worker and prints it. Without --ack the job is given back at exit.",
      "service", 1, BUS | ZC_ARGS_WAIT | ZC_ARGS_ACK, zc_receive_ready},

@@ -22,6 +22,7 @@ int zc_send_pub(const struct zc_args *args);
 int zc_receive_take(const struct zc_args *args);
 int zc_receive_ready(const struct zc_args *args);
 int zc_hold_reserve(const struct zc_args *args);
+int zc_work_run(const struct zc_args *args);
 int zc_follow_sub(const struct zc_args *args);
 int zc_ask_req(const struct zc_args *args);
 int zc_ask_ping(const struct zc_args *args);

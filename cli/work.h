@@ -1,0 +1,39 @@
+/* What the parts of `work` share: its loop (work.c), and its signals and waiting (work_wait.c). */
+#ifndef ZC_CLI_WORK_H
+#define ZC_CLI_WORK_H
+
+#include <poll.h>
+
+#include "job.h"
+
+struct zc_work {
+    const struct zc_args *args;
+    char **command;
+    struct zmqcat *bus; /* NULL: away */
+    struct zc_job *jobs;
+    size_t jobs_count;
+    struct pollfd *fds; /* room for two of each job, the hub and the signals */
+    size_t running, asked;
+    uint64_t done; /* jobs that ended, well or not */
+    int64_t lease_s;
+    bool away;           /* it was said that the hub is */
+    bool dry;            /* the hub had nothing within --wait */
+    int stops;           /* signals to stop */
+    int64_t retry_at_ms; /* when the hub is tried again, while it is away */
+    int64_t pause_ms;    /* until the try after that */
+    int64_t kill_at_ms;  /* when commands that were told to end are killed; -1: never */
+    int status;          /* exit status */
+};
+
+/* Whether the command could be run at all. Returns 0, or exit status 78 after saying why not. */
+int zc_work_check_command(const struct zc_args *args, const char *command);
+/* From here on signals are noted. False: errno says why not. */
+bool zc_work_catch(void);
+/* While true, a signal to stop ends the process at once. */
+void zc_work_idle(bool idle);
+/* Takes in the signals that came: the first lets commands finish, the second ends them. */
+void zc_work_signals(struct zc_work *w);
+/* Waits until there is something to do. */
+void zc_work_wait(struct zc_work *w);
+
+#endif
