@@ -66,8 +66,9 @@ struct zc_waiter {
     struct zc_timer timer;
     struct zc_session *session;
     struct zc_mailbox *mailbox;
-    uint64_t turn; /* order of arrival */
-    uint8_t op;    /* enum zc_gift */
+    struct zc_group *group; /* NULL: no filter */
+    uint64_t turn;          /* order of arrival */
+    uint8_t op;             /* enum zc_gift */
     int64_t lease_s;
     uint32_t max; /* 0: not given */
     uint16_t id_len;

@@ -5,20 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zmqc/group.h"
 #include "zmqc/lease.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
 #include "zmqc/settle.h"
 
+/* The line that w stands in. */
+static struct zc_line_up *line_of(const struct zc_waiter *w)
+{
+    return w->group != NULL ? &w->group->line : &w->mailbox->line;
+}
+
 void zc_gift_wait(struct zc_broker *b, struct zc_session *s, struct zc_mailbox *mb,
-                  const struct zc_msg *m, enum zc_gift op)
+                  const struct zc_msg *m, struct zc_filter *filter, enum zc_gift op)
 {
     if (s->waiters_count >= ZC_BROKER_WAITERS_MAX || b->waiters_count >= ZC_BROKER_WAITING_MAX) {
+        free(filter);
         zc_reply_gift_err(b, s, m->id, "full", "too many operations wait already");
+        return;
+    }
+    struct zc_group *group = filter != NULL ? zc_group_join(mb, filter) : NULL;
+    if (filter != NULL && group == NULL) {
+        zc_reply_gift_err(b, s, m->id, "full", "too many different filters wait on this mailbox");
         return;
     }
     struct zc_waiter *w = calloc(1, sizeof(*w) + m->id.len);
     if (w == NULL) {
+        if (group != NULL)
+            zc_group_leave(mb, group);
         zc_broker_kill(b, s, "out of memory: session ended");
         return;
     }
@@ -32,11 +47,13 @@ void zc_gift_wait(struct zc_broker *b, struct zc_session *s, struct zc_mailbox *
     if (m->id.len > 0)
         memcpy(w->id, m->id.data, m->id.len);
     w->turn = ++b->turn;
+    w->group = group;
     zc_list_init(&w->in_mailbox);
     if (!s->congested)
-        zc_list_push(&mb->waiters, &w->in_mailbox);
+        zc_list_push(&line_of(w)->waiters, &w->in_mailbox);
     zc_list_push(&s->waiters, &w->in_session);
     mb->waiting++;
+    mb->any += group == NULL;
     s->waiters_count++;
     b->waiters_count++;
     bool timed = (m->has & ZC_MSG_HAS_WAIT) != 0;
@@ -64,6 +81,10 @@ void zc_gift_waiter_free(struct zc_broker *b, struct zc_waiter *w)
     zc_list_remove(&w->in_session);
     zc_heap_remove(&b->timers, &w->timer);
     w->mailbox->waiting--;
+    if (w->group != NULL)
+        zc_group_leave(w->mailbox, w->group);
+    else
+        w->mailbox->any--;
     w->session->waiters_count--;
     b->waiters_count--;
     zc_broker_reap(b, w->mailbox);
@@ -83,14 +104,14 @@ void zc_gift_park(struct zc_session *s)
  * so the search goes on from where the one before it went. */
 static void unpark_one(struct zc_broker *b, struct zc_waiter *w)
 {
-    struct zc_mailbox *mb = w->mailbox;
-    struct zc_list *at = mb->unparked == b->unpark_round ? mb->unpark_at : mb->waiters.next;
-    while (at != &mb->waiters && ZC_CONTAINER(at, struct zc_waiter, in_mailbox)->turn < w->turn)
+    struct zc_line_up *line = line_of(w);
+    struct zc_list *at = line->unparked == b->unpark_round ? line->unpark_at : line->waiters.next;
+    while (at != &line->waiters && ZC_CONTAINER(at, struct zc_waiter, in_mailbox)->turn < w->turn)
         at = at->next;
     zc_list_insert_before(at, &w->in_mailbox);
-    mb->unparked = b->unpark_round;
-    mb->unpark_at = at;
-    zc_broker_want_dispatch(b, mb);
+    line->unparked = b->unpark_round;
+    line->unpark_at = at;
+    zc_broker_want_dispatch(b, w->mailbox);
 }
 
 void zc_gift_unpark(struct zc_broker *b, struct zc_session *s)
@@ -104,22 +125,45 @@ void zc_gift_unpark(struct zc_broker *b, struct zc_session *s)
 }
 
 /* First in line. Waiters of sessions that cannot take more stand beside it. */
-static struct zc_waiter *next_waiter(const struct zc_mailbox *mb)
+static struct zc_waiter *first_in(const struct zc_line_up *line)
 {
-    struct zc_list *l = zc_list_first(&mb->waiters);
+    struct zc_list *l = zc_list_first(&line->waiters);
     return l != NULL ? ZC_CONTAINER(l, struct zc_waiter, in_mailbox) : NULL;
 }
 
-/* Next message that is still alive. */
-static struct zc_message *next_message(struct zc_broker *b, struct zc_mailbox *mb)
+/* Next message for the group (NULL: for all) that is still alive. */
+static struct zc_message *next_message(struct zc_broker *b, struct zc_mailbox *mb,
+                                       struct zc_group *g)
 {
     struct zc_message *m;
-    while ((m = zc_mailbox_peek(mb)) != NULL && m->expires.ns <= b->now.mono.ns) {
+    uint64_t looked = 0;
+    while ((m = g != NULL ? zc_group_find(mb, g, &looked) : zc_mailbox_peek(mb)) != NULL &&
+           m->expires.ns <= b->now.mono.ns) {
         mb->waiting++; /* keeps the mailbox while its last message goes */
         zc_message_expire(b, m);
         mb->waiting--;
     }
     return m;
+}
+
+/* The waiter who came first of those for whom there is something, and that. */
+static struct zc_waiter *next_pair(struct zc_broker *b, struct zc_mailbox *mb,
+                                   struct zc_message **ret_message)
+{
+    struct zc_waiter *best = first_in(&mb->line);
+    if (best != NULL && (*ret_message = next_message(b, mb, NULL)) == NULL)
+        return NULL; /* nothing at all is there */
+    for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
+        struct zc_group *g = ZC_CONTAINER(l, struct zc_group, link);
+        struct zc_waiter *w = first_in(&g->line);
+        struct zc_message *m;
+        if (w == NULL || (best != NULL && best->turn < w->turn) ||
+            (m = next_message(b, mb, g)) == NULL)
+            continue;
+        best = w;
+        *ret_message = m;
+    }
+    return best;
 }
 
 static void give_take(struct zc_broker *b, struct zc_waiter *w, struct zc_message *m)
@@ -179,7 +223,7 @@ static void give_leases(struct zc_broker *b, struct zc_mailbox *mb, struct zc_wa
     struct zc_session *s = w->session;
     struct zc_held *last = NULL;
     struct zc_message *m;
-    for (uint32_t i = 0; i < max && (m = next_message(b, mb)) != NULL; i++) {
+    for (uint32_t i = 0; i < max && (m = next_message(b, mb, w->group)) != NULL; i++) {
         if (s->deliveries_count >= ZC_BROKER_LEASES_MAX || (i > 0 && s->congested))
             break;
         struct zc_held *h = give_one_lease(b, w, m);
@@ -202,7 +246,7 @@ void zc_gift_dispatch(struct zc_broker *b, struct zc_mailbox *mb)
     mb->waiting++; /* keeps the mailbox until the end of the loop */
     struct zc_waiter *w;
     struct zc_message *m;
-    while ((w = next_waiter(mb)) != NULL && (m = next_message(b, mb)) != NULL) {
+    while ((w = next_pair(b, mb, &m)) != NULL) {
         if (w->op == ZC_GIFT_TAKE)
             give_take(b, w, m);
         else

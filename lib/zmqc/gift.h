@@ -6,10 +6,12 @@
 
 #include "zmqc/broker.h"
 
-/* A waiting take, reserve or ready at the end of the mailbox's line. wait_ms < 0: for good. Sends
- * an err when it cannot wait. */
+struct zc_filter;
+
+/* A waiting take, reserve or ready at the end of the mailbox's line. The filter (or NULL) is taken
+ * over. Sends an err when it cannot wait. */
 void zc_gift_wait(struct zc_broker *b, struct zc_session *s, struct zc_mailbox *mb,
-                  const struct zc_msg *m, enum zc_gift op);
+                  const struct zc_msg *m, struct zc_filter *filter, enum zc_gift op);
 /* Answers `mailbox: empty`. */
 void zc_gift_waiter_timeout(struct zc_broker *b, struct zc_waiter *w);
 void zc_gift_waiter_free(struct zc_broker *b, struct zc_waiter *w);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zmqc/group.h"
+
 struct zc_mailbox *zc_mailbox_new(struct zc_slice name)
 {
     struct zc_mailbox *mb = calloc(1, sizeof(*mb) + name.len);
@@ -13,7 +15,9 @@ struct zc_mailbox *zc_mailbox_new(struct zc_slice name)
     zc_list_init(&mb->link);
     zc_list_init(&mb->dispatch);
     zc_list_init(&mb->queue);
-    zc_list_init(&mb->waiters);
+    zc_list_init(&mb->line.waiters);
+    zc_list_init(&mb->groups);
+    zc_list_init(&mb->later);
     mb->name_len = (uint16_t)name.len;
     if (name.len > 0)
         memcpy(mb->name, name.data, name.len);
@@ -26,6 +30,7 @@ void zc_mailbox_free(struct zc_mailbox *mb)
         return;
     zc_list_remove(&mb->link);
     zc_list_remove(&mb->dispatch);
+    zc_group_free_all(mb);
     zc_heap_done(&mb->returned);
     free(mb);
 }
@@ -47,18 +52,32 @@ void zc_mailbox_count(struct zc_mailbox *mb, const struct zc_message *m, int sig
 void zc_mailbox_set_state(struct zc_mailbox *mb, struct zc_message *m, enum zc_message_state state)
 {
     zc_mailbox_count(mb, m, -1);
+    if (m->state == ZC_MESSAGE_DELAYED)
+        zc_list_remove(&m->link);
     m->state = (uint8_t)state;
+    if (m->state == ZC_MESSAGE_DELAYED)
+        zc_list_push(&mb->later, &m->link);
     zc_mailbox_count(mb, m, 1);
+}
+
+/* Into the order, where its sequence number wants it. */
+static void line_up(struct zc_mailbox *mb, struct zc_message *m)
+{
+    struct zc_list *tail = zc_list_empty(&mb->queue) ? NULL : mb->queue.prev;
+    if (tail == NULL || ZC_CONTAINER(tail, struct zc_message, link)->seq < m->seq) {
+        zc_list_push(&mb->queue, &m->link);
+        zc_group_pushed(mb, m);
+        return;
+    }
+    if (zc_heap_set(&mb->returned, &m->order, (struct zc_mono){(int64_t)m->seq}) != 0)
+        zc_list_push_front(&mb->queue, &m->link);
+    zc_group_returned(mb, m);
 }
 
 void zc_mailbox_enter(struct zc_mailbox *mb, struct zc_message *m)
 {
-    struct zc_list *tail = zc_list_empty(&mb->queue) ? NULL : mb->queue.prev;
-    if (tail == NULL || ZC_CONTAINER(tail, struct zc_message, link)->seq < m->seq)
-        zc_list_push(&mb->queue, &m->link);
-    else if (zc_heap_set(&mb->returned, &m->order, (struct zc_mono){(int64_t)m->seq}) != 0)
-        zc_list_push_front(&mb->queue, &m->link);
     zc_mailbox_set_state(mb, m, ZC_MESSAGE_QUEUED);
+    line_up(mb, m);
 }
 
 struct zc_message *zc_mailbox_peek(const struct zc_mailbox *mb)
@@ -74,6 +93,7 @@ struct zc_message *zc_mailbox_peek(const struct zc_mailbox *mb)
 
 void zc_mailbox_take_out(struct zc_mailbox *mb, struct zc_message *m, enum zc_message_state state)
 {
+    zc_group_leaving(mb, m);
     if (zc_heap_has(&m->order))
         zc_heap_remove(&mb->returned, &m->order);
     else

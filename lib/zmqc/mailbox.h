@@ -35,12 +35,13 @@ enum zc_message_state {
 };
 
 struct zc_message {
-    struct zc_list link;      /* mailbox queue, or the taker's list of unsent messages */
+    struct zc_list link;      /* mailbox queue or `later`, or the taker's list of unsent messages */
     struct zc_timer order;    /* in mailbox->returned; the key is seq */
     struct zc_timer timer;    /* end of delay or ttl */
     struct zc_map_node by_id; /* duplicate check, while deduped */
     uint64_t id_tag;          /* second half of the id's hash */
     uint64_t seq;
+    uint64_t from;     /* hash of the sender's claimed name, for filters */
     uint64_t place;    /* in the log; 0: none */
     uint64_t sent_end; /* output position after which a taken message is with the kernel */
     struct zc_mailbox *mailbox;
@@ -53,6 +54,7 @@ struct zc_message {
     uint8_t state; /* enum zc_message_state */
     bool request;
     bool deduped;
+    bool watched; /* a group has looked up to here */
     bool reading; /* a read of its body is under way */
     bool dead;    /* free it when the read comes back */
     bool settled; /* REMOVING: the removal is durable */
@@ -61,15 +63,24 @@ struct zc_message {
     bool orphan;  /* REMOVING: the taker is gone, back to the queue when settled */
 };
 
+/* Waiters in the order of their turns, by in_mailbox. */
+struct zc_line_up {
+    struct zc_list waiters;
+    struct zc_list *unpark_at; /* where the last waiter came back in round `unparked` */
+    uint64_t unparked;
+};
+
 struct zc_mailbox {
     struct zc_map_node node;
     struct zc_list link;     /* all mailboxes */
     struct zc_list dispatch; /* linked while waiters and messages should be matched */
     struct zc_list queue;
     struct zc_heap returned;
-    struct zc_list waiters;
-    struct zc_list *unpark_at; /* where the last waiter came back in round `unparked` */
-    uint64_t unparked;
+    struct zc_line_up line; /* waiters without a filter */
+    struct zc_list groups;  /* those with one, see group.h */
+    struct zc_list later;   /* DELAYED messages */
+    uint32_t groups_count, groups_idle;
+    uint64_t any; /* waiters without a filter, parked ones too */
     uint64_t queued, delayed, leased, pending, removing, waiting;
     uint64_t bytes; /* payloads queued, delayed and leased */
     uint64_t in, out, redelivered, dropped;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/le.h"
+#include "zmqc/filter.h"
 #include "zmqc/gift.h"
 #include "zmqc/settle.h"
 
@@ -62,6 +63,7 @@ struct zc_message *zc_message_new(struct zc_broker *b, struct zc_mailbox *mb, ui
     m->payload_len = (uint32_t)item->payload.len;
     m->request = item->request;
     m->at_ms = item->at_ms;
+    m->from = zc_filter_hash(b->key, item->from);
     m->due = m->expires = ZC_NEVER;
     m->state = ZC_MESSAGE_PENDING;
     b->hot_bytes += body->len;

@@ -17,6 +17,23 @@ struct zc_slice zc_op_from(const struct zc_session *s, const struct zc_msg *m)
     return zc_slice_str(s->default_name);
 }
 
+bool zc_op_filter(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
+                  struct zc_filter **ret_filter)
+{
+    struct zc_slice self =
+        s->name.len > 0 ? zc_slice(s->name.data, s->name.len) : zc_slice_str(s->default_name);
+    if ((m->has & ZC_MSG_HAS_FILTER_OBJECT) != 0) {
+        zc_reply_err(b, s, m->id, "invalid", "filter: must be a comma list of names");
+        return false;
+    }
+    int err = zc_filter_new(b->key, m->filter, self, ret_filter);
+    if (err == ZC_EINVAL)
+        zc_reply_err(b, s, m->id, "invalid", "filter: more than 1,024 names");
+    else if (err != 0)
+        zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
+    return err == 0;
+}
+
 static void hello(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
 {
     s->name.len = 0;

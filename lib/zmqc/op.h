@@ -5,6 +5,7 @@
 #define ZC_ZMQC_OP_H
 
 #include "zmqc/broker.h"
+#include "zmqc/filter.h"
 
 #define ZC_OP_NO_MEMORY "the hub is out of memory: try again later"
 
@@ -42,6 +43,9 @@ bool zc_op_check_headers(struct zc_broker *b, struct zc_session *s, const struct
 /* End of life asked for: monotonic instant and wall time (0: none). False: it is over already. */
 bool zc_op_lifetime(const struct zc_broker *b, const struct zc_msg *m, struct zc_mono *ret_expires,
                     int64_t *ret_expires_ms);
+/* The filter of sub, reserve or ready; NULL when it allows all. False: an err was sent. */
+bool zc_op_filter(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
+                  struct zc_filter **ret_filter);
 /* The `from` of what m carries. */
 struct zc_slice zc_op_from(const struct zc_session *s, const struct zc_msg *m);
 /* ok{id} with a result object. */

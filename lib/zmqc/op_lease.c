@@ -1,4 +1,6 @@
 /* take, reserve, ready, ack, nack and touch, see op.h. */
+#include <stdlib.h>
+
 #include "zmqc/gift.h"
 #include "zmqc/lease.h"
 #include "zmqc/op.h"
@@ -12,13 +14,17 @@ static void wait_on(struct zc_broker *b, struct zc_session *s, const struct zc_m
         return;
     }
     const char *code = NULL, *text = NULL;
+    struct zc_filter *filter = NULL;
+    if (op != ZC_GIFT_TAKE && !zc_op_filter(b, s, m, &filter))
+        return;
     struct zc_mailbox *mb = zc_broker_mailbox(b, m->name, true, &code, &text);
     if (mb == NULL) {
+        free(filter);
         zc_reply_err(b, s, m->id, code, text);
         return;
     }
     mb->waiting++; /* the mailbox stays while we work on it */
-    zc_gift_wait(b, s, mb, m, op);
+    zc_gift_wait(b, s, mb, m, filter, op);
     mb->waiting--;
     zc_broker_reap(b, mb);
 }

@@ -43,7 +43,7 @@ static bool add_match(struct zc_broker *b, struct zc_session *s)
 }
 
 /* Sessions with a matching subscription, each once, into b->matches. */
-static bool find_matches(struct zc_broker *b, struct zc_slice name)
+static bool find_matches(struct zc_broker *b, struct zc_slice name, uint64_t from)
 {
     b->matches_len = 0;
     b->pub_mark++;
@@ -53,6 +53,8 @@ static bool find_matches(struct zc_broker *b, struct zc_slice name)
         for (struct zc_list *l = p->subs.next; l != &p->subs; l = l->next) {
             struct zc_sub *sub = ZC_CONTAINER(l, struct zc_sub, in_prefix);
             struct zc_session *s = sub->session;
+            if (!zc_filter_allows(sub->filter, from))
+                continue;
             if (s->pub_mark != b->pub_mark && !add_match(b, s))
                 return false;
             struct zc_match *match = &b->matches[s->match_slot];
@@ -65,7 +67,7 @@ static bool find_matches(struct zc_broker *b, struct zc_slice name)
 }
 
 /* Last value set or removed. False: no memory. */
-static bool keep(struct zc_broker *b, const struct zc_msg *m, struct zc_block *frame,
+static bool keep(struct zc_broker *b, const struct zc_msg *m, struct zc_block *frame, uint64_t from,
                  struct zc_mono expires)
 {
     struct zc_topic *topic;
@@ -79,6 +81,7 @@ static bool keep(struct zc_broker *b, const struct zc_msg *m, struct zc_block *f
     if (zc_topics_set(&b->topics, m->name, frame, b->limits.topics_max, &b->timers, &topic) != 0)
         return false;
     topic->timer.kind = ZC_TIMER_TOPIC;
+    topic->from = from;
     return expires.ns == ZC_NEVER.ns || zc_heap_set(&b->timers, &topic->timer, expires) == 0;
 }
 
@@ -104,12 +107,13 @@ void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     if (!zc_op_lifetime(b, m, &expires, &expires_ms)) {
         b->count.expired++;
         b->count.dropped++;
-        keep(b, m, NULL, ZC_NEVER);
+        keep(b, m, NULL, 0, ZC_NEVER);
         ok_subs(b, s, m, 0);
         return;
     }
     struct zc_block *frame = encode(b, s, m);
-    if (frame == NULL || !find_matches(b, m->name) || !keep(b, m, frame, expires)) {
+    uint64_t from = zc_filter_hash(b->key, zc_op_from(s, m));
+    if (frame == NULL || !find_matches(b, m->name, from) || !keep(b, m, frame, from, expires)) {
         zc_block_unref(frame);
         zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
         return;
@@ -127,7 +131,10 @@ void zc_op_sub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         zc_reply_err(b, s, m->id, "full", "too many subscriptions in this session");
         return;
     }
-    struct zc_sub *sub = zc_topics_sub(&b->topics, s, m->name);
+    struct zc_filter *filter = NULL;
+    if (!zc_op_filter(b, s, m, &filter))
+        return;
+    struct zc_sub *sub = zc_topics_sub(&b->topics, s, m->name, filter);
     if (sub == NULL) {
         zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
         return;

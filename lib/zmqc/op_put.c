@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "zmqc/gift.h"
+#include "zmqc/group.h"
 #include "zmqc/lease.h"
 #include "zmqc/message.h"
 #include "zmqc/op.h"
@@ -32,6 +33,12 @@ static size_t message_id(struct zc_broker *b, const struct zc_session *s, struct
 
 /* What a put leads to. */
 enum outcome { STORED, KNOWN, REFUSED };
+
+/* Somebody waits for a message of that sender, or works on one of the mailbox. */
+static bool has_consumer(const struct zc_mailbox *mb, uint64_t from)
+{
+    return mb->any > 0 || mb->leased > 0 || zc_group_wants(mb, from);
+}
 
 static bool over_on_arrival(const struct zc_broker *b, const struct zc_msg *m)
 {
@@ -83,6 +90,11 @@ static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_m
             *ret_ticket =
                 b->entries[(b->entries_first + b->entries_len - 1) % b->entries_cap].ticket;
         return KNOWN;
+    }
+    if (!request && m->condition.len > 0 &&
+        !has_consumer(mb, zc_filter_hash(b->key, zc_op_from(s, m)))) {
+        zc_reply_err(b, s, m->id, "unroutable", "nobody waits on or reads this mailbox");
+        return REFUSED;
     }
     if (over_on_arrival(b, m)) {
         b->count.expired++;
@@ -143,6 +155,10 @@ void zc_op_put(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
 {
     if (!zc_op_check_message(b, s, m))
         return;
+    if (m->condition.len > 0 && !zc_slice_is(m->condition, "consumer")) {
+        zc_reply_err(b, s, m->id, "invalid", "if: the only condition is `consumer`");
+        return;
+    }
     struct zc_mailbox *mb = mailbox(b, s, m);
     if (mb == NULL)
         return;
@@ -195,7 +211,24 @@ void zc_op_req(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     release(b, mb);
 }
 
-/* The frame for the requester. False: it does not fit an envelope even without text. */
+/* The frame for the requester, or NULL. What the worker said must not be too large for what we add:
+ * its escapes made the text longer than it came, and the name of its session may have no room. */
+static struct zc_block *reply_frame(struct zc_msg *out, const struct zc_session *s,
+                                    const struct zc_msg *m)
+{
+    struct zc_slice from = zc_op_from(s, m), text = m->text, body = m->body;
+    struct zc_block *frame = NULL;
+    int err = ZC_ELIMIT;
+    for (int i = 0; i < 4 && frame == NULL && err == ZC_ELIMIT; i++) {
+        out->from = i % 2 == 0 ? from : m->from;
+        out->text = i < 2 ? text : zc_slice(NULL, 0);
+        out->body = i < 2 ? body : zc_msg_payload(m);
+        frame = zc_msg_encode(out, &err);
+    }
+    return frame;
+}
+
+/* False: the frame for the requester does not fit an envelope even without text and added name. */
 static bool send_reply(struct zc_broker *b, const struct zc_request *q, const struct zc_session *s,
                        const struct zc_msg *m)
 {
@@ -204,20 +237,10 @@ static bool send_reply(struct zc_broker *b, const struct zc_request *q, const st
     out->op = zc_slice_str("rep");
     out->id = zc_slice(q->message_id + q->scope_len, q->len - q->scope_len);
     out->name = m->name;
-    out->from = zc_op_from(s, m);
     out->headers_count = m->headers_count;
     out->headers_bytes = m->headers_bytes;
     memcpy(out->headers, m->headers, m->headers_count * sizeof(m->headers[0]));
-    out->text = m->text;
-    out->body = m->body;
-    int err = 0;
-    struct zc_block *frame = zc_msg_encode(out, &err);
-    if (frame == NULL && err == ZC_ELIMIT) {
-        /* Escapes made it longer than it came: as body alone it may fit. */
-        out->body = zc_msg_payload(m);
-        out->text = zc_slice(NULL, 0);
-        frame = zc_msg_encode(out, &err);
-    }
+    struct zc_block *frame = reply_frame(out, s, m);
     if (frame == NULL)
         return false;
     if (b->trace)

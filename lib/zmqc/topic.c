@@ -163,7 +163,7 @@ static struct zc_topic *next_match(const struct zc_topics *t, struct zc_sub *sub
             break;
         struct zc_slice name = zc_slice(topic->name, topic->name_len);
         bool own = prefix.len == 0 && name.len > 0 && name.data[0] == '$';
-        if (zc_slice_starts(name, prefix) && !own)
+        if (zc_slice_starts(name, prefix) && !own && zc_filter_allows(sub->filter, topic->from))
             return topic;
         sub->replayed = topic->version;
     }
@@ -229,7 +229,8 @@ static void prefix_free(struct zc_topics *t, struct zc_prefix *p)
     free(p);
 }
 
-struct zc_sub *zc_topics_sub(struct zc_topics *t, struct zc_session *s, struct zc_slice prefix)
+struct zc_sub *zc_topics_sub(struct zc_topics *t, struct zc_session *s, struct zc_slice prefix,
+                             struct zc_filter *filter)
 {
     struct zc_prefix *p = prefix_find(t, prefix);
     struct zc_sub *sub = NULL;
@@ -240,9 +241,9 @@ struct zc_sub *zc_topics_sub(struct zc_topics *t, struct zc_session *s, struct z
         sub = NULL;
     }
     if (sub == NULL) {
-        if ((sub = calloc(1, sizeof(*sub))) == NULL)
-            return NULL;
-        if (p == NULL && (p = prefix_new(t, prefix)) == NULL) {
+        sub = calloc(1, sizeof(*sub));
+        if (sub == NULL || (p == NULL && (p = prefix_new(t, prefix)) == NULL)) {
+            free(filter);
             free(sub);
             return NULL;
         }
@@ -252,6 +253,8 @@ struct zc_sub *zc_topics_sub(struct zc_topics *t, struct zc_session *s, struct z
         zc_list_push(&s->subs, &sub->in_session);
         s->subs_count++;
     }
+    free(sub->filter);
+    sub->filter = filter;
     sub->replayed = 0;
     sub->behind = false;
     sub->replay_to = t->version;
@@ -264,6 +267,7 @@ void zc_topics_unsub(struct zc_topics *t, struct zc_sub *sub)
     zc_list_remove(&sub->in_prefix);
     zc_list_remove(&sub->in_session);
     sub->session->subs_count--;
+    free(sub->filter);
     free(sub);
     if (zc_list_empty(&p->subs))
         prefix_free(t, p);

@@ -15,6 +15,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "zmqc/filter.h"
 
 /* All last values together, as encoded frames: what clients publish must not fill the memory. */
 #define ZC_TOPICS_BYTES_MAX (UINT64_C(256) << 20)
@@ -25,6 +26,7 @@ struct zc_topic {
     struct zc_map_node node;
     struct zc_timer timer;  /* ttl */
     uint64_t version;       /* publication number */
+    uint64_t from;          /* hash of the publisher's claimed name */
     uint32_t slot;          /* in zc_topics.order */
     struct zc_block *frame; /* encoded msg */
     uint16_t name_len;
@@ -43,6 +45,7 @@ struct zc_sub {
     struct zc_list in_prefix, in_session;
     struct zc_prefix *prefix;
     struct zc_session *session;
+    struct zc_filter *filter;     /* NULL: none */
     uint64_t replayed, replay_to; /* publication numbers; equal: replay is over */
     /* What found no room while the replay ran is replayed too, with its last value: everything from
      * `late` on. */
@@ -82,9 +85,10 @@ static inline bool zc_topics_replaying(const struct zc_sub *sub)
     return sub->behind || sub->replayed < sub->replay_to;
 }
 
-/* The session follows prefix from now on; a repeated prefix only starts its replay anew. NULL when
- * memory is refused. */
-struct zc_sub *zc_topics_sub(struct zc_topics *t, struct zc_session *s, struct zc_slice prefix);
+/* The session follows prefix from now on; a repeated prefix only starts its replay anew, with this
+ * filter. The filter is taken over. NULL, filter freed: memory is refused. */
+struct zc_sub *zc_topics_sub(struct zc_topics *t, struct zc_session *s, struct zc_slice prefix,
+                             struct zc_filter *filter);
 void zc_topics_unsub(struct zc_topics *t, struct zc_sub *sub);
 /* Walks the prefixes that match name: *len starts at 0; NULL at the end. */
 struct zc_prefix *zc_topics_match(const struct zc_topics *t, struct zc_slice name, size_t *len);

@@ -40,13 +40,13 @@ TEST(replay_in_order_without_what_came_later)
     set("a.2", "3", 100);
     set("a.1", "4", 100); /* newer than a.2 now */
     set("$x", "5", 100);
-    struct zc_sub *a = zc_topics_sub(&topics, s, zc_slice_str("a."));
-    struct zc_sub *all = zc_topics_sub(&topics, s, zc_slice_str(""));
+    struct zc_sub *a = zc_topics_sub(&topics, s, zc_slice_str("a."), NULL);
+    struct zc_sub *all = zc_topics_sub(&topics, s, zc_slice_str(""), NULL);
     set("a.2", "6", 100); /* comes live, not by replay */
     CHECK(strcmp(replay(a), "4,") == 0);
     CHECK(strcmp(replay(all), "2,4,") == 0);
     CHECK(strcmp(replay(a), "") == 0);
-    CHECK(zc_topics_sub(&topics, s, zc_slice_str("a.")) == a);
+    CHECK(zc_topics_sub(&topics, s, zc_slice_str("a."), NULL) == a);
     CHECK(strcmp(replay(a), "4,6,") == 0);
     zc_topics_unsub(&topics, a);
     zc_topics_unsub(&topics, all);
@@ -66,7 +66,7 @@ TEST(cap_drops_the_oldest)
     }
     CHECK(zc_topics_find(&topics, zc_slice_str("t4935")) == NULL);
     CHECK(zc_topics_find(&topics, zc_slice_str("t4936")) != NULL);
-    struct zc_sub *sub = zc_topics_sub(&topics, s, zc_slice_str("t"));
+    struct zc_sub *sub = zc_topics_sub(&topics, s, zc_slice_str("t"), NULL);
     CHECK(strncmp(replay(sub), "t4936,t4937,", 12) == 0);
     zc_topics_unsub(&topics, sub);
     zc_session_free(s);
@@ -104,7 +104,7 @@ TEST(match_walks_each_prefix_once)
     const char *prefixes[] = {"", "e", "ev.", "ev.a", "ev.ab", "x"};
     struct zc_sub *subs[6];
     for (int i = 0; i < 6; i++)
-        subs[i] = zc_topics_sub(&topics, s, zc_slice_str(prefixes[i]));
+        subs[i] = zc_topics_sub(&topics, s, zc_slice_str(prefixes[i]), NULL);
     size_t len = 0, n = 0;
     struct zc_prefix *p;
     while ((p = zc_topics_match(&topics, zc_slice_str("ev.a"), &len)) != NULL)

@@ -1,0 +1,164 @@
+/* Waiters with a filter, see group.h. */
+#include "zmqc/group.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+static struct zc_group *at(struct zc_list *l)
+{
+    return ZC_CONTAINER(l, struct zc_group, link);
+}
+
+static struct zc_message *first(const struct zc_mailbox *mb)
+{
+    struct zc_list *l = zc_list_first(&mb->queue);
+    return l != NULL ? ZC_CONTAINER(l, struct zc_message, link) : NULL;
+}
+
+static struct zc_message *after(const struct zc_mailbox *mb, const struct zc_message *m)
+{
+    struct zc_list *l = m->link.next;
+    return l != &mb->queue ? ZC_CONTAINER(l, struct zc_message, link) : NULL;
+}
+
+static void stand(struct zc_group *g, struct zc_message *m)
+{
+    g->at = m;
+    if (m != NULL)
+        m->watched = true;
+}
+
+static void group_free(struct zc_mailbox *mb, struct zc_group *g)
+{
+    zc_list_remove(&g->link);
+    mb->groups_count--;
+    free(g->filter);
+    free(g);
+}
+
+void zc_group_free_all(struct zc_mailbox *mb)
+{
+    while (!zc_list_empty(&mb->groups))
+        group_free(mb, at(mb->groups.next));
+}
+
+/* The one that has been without waiters longest; NULL: all have some. */
+static struct zc_group *idle(const struct zc_mailbox *mb)
+{
+    for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
+        if (at(l)->waiting == 0)
+            return at(l);
+    }
+    return NULL;
+}
+
+static struct zc_group *group_new(struct zc_mailbox *mb, struct zc_filter *filter)
+{
+    struct zc_group *g = idle(mb);
+    if (mb->groups_count >= ZC_GROUPS_MAX && g != NULL) {
+        group_free(mb, g);
+        mb->groups_idle--;
+    }
+    g = mb->groups_count < ZC_GROUPS_MAX ? calloc(1, sizeof(*g)) : NULL;
+    if (g == NULL)
+        return NULL;
+    zc_list_init(&g->line.waiters);
+    g->filter = filter;
+    g->returned = true;
+    stand(g, first(mb));
+    zc_list_push(&mb->groups, &g->link);
+    mb->groups_count++;
+    return g;
+}
+
+struct zc_group *zc_group_join(struct zc_mailbox *mb, struct zc_filter *filter)
+{
+    struct zc_group *g = NULL;
+    for (struct zc_list *l = mb->groups.next; g == NULL && l != &mb->groups; l = l->next) {
+        if (zc_filter_equal(at(l)->filter, filter))
+            g = at(l);
+    }
+    bool known = g != NULL;
+    if (!known)
+        g = group_new(mb, filter);
+    if (known || g == NULL)
+        free(filter);
+    if (g != NULL) {
+        mb->groups_idle -= known && g->waiting == 0;
+        g->waiting++;
+    }
+    return g;
+}
+
+void zc_group_leave(struct zc_mailbox *mb, struct zc_group *g)
+{
+    if (--g->waiting > 0)
+        return;
+    zc_list_remove(&g->link);
+    zc_list_push(&mb->groups, &g->link);
+    if (++mb->groups_idle > ZC_GROUPS_IDLE) {
+        group_free(mb, idle(mb));
+        mb->groups_idle--;
+    }
+}
+
+/* The oldest match among what came back. */
+static struct zc_message *find_returned(const struct zc_mailbox *mb, const struct zc_group *g,
+                                        uint64_t *looked)
+{
+    struct zc_message *best = NULL;
+    for (uint32_t i = 0; i < mb->returned.len; i++) {
+        struct zc_message *m = ZC_CONTAINER(mb->returned.nodes[i], struct zc_message, order);
+        if ((best == NULL || m->seq < best->seq) && zc_filter_allows(g->filter, m->from))
+            best = m;
+    }
+    *looked += mb->returned.len;
+    return best;
+}
+
+struct zc_message *zc_group_find(struct zc_mailbox *mb, struct zc_group *g, uint64_t *looked)
+{
+    struct zc_message *back = g->returned ? find_returned(mb, g, looked) : NULL;
+    struct zc_message *m = g->at;
+    g->returned = back != NULL;
+    for (; m != NULL && !zc_filter_allows(g->filter, m->from); m = after(mb, m))
+        ++*looked;
+    if (m != g->at)
+        stand(g, m);
+    return back != NULL && (m == NULL || back->seq < m->seq) ? back : m;
+}
+
+void zc_group_pushed(struct zc_mailbox *mb, struct zc_message *m)
+{
+    for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
+        if (at(l)->at == NULL)
+            stand(at(l), m);
+    }
+}
+
+void zc_group_returned(struct zc_mailbox *mb, const struct zc_message *m)
+{
+    for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next)
+        at(l)->returned = at(l)->returned || zc_filter_allows(at(l)->filter, m->from);
+}
+
+void zc_group_leaving(struct zc_mailbox *mb, struct zc_message *m)
+{
+    if (!m->watched)
+        return;
+    m->watched = false;
+    struct zc_message *next = after(mb, m);
+    for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
+        if (at(l)->at == m)
+            stand(at(l), next);
+    }
+}
+
+bool zc_group_wants(const struct zc_mailbox *mb, uint64_t from)
+{
+    for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
+        if (at(l)->waiting > 0 && zc_filter_allows(at(l)->filter, from))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,43 @@
+/*
+ * Waiters with a filter: those with the same filter on one mailbox are a group, which stands in one
+ * line and remembers how far it has looked through the queue. So a message that comes costs one
+ * look a group, a waiter that comes goes on where the ones before it stopped, and whoever has no
+ * filter pays nothing.
+ *
+ * Everything before `at` in the queue was looked at and is not for this group, but for what came
+ * back since (`returned`).
+ */
+#ifndef ZC_ZMQC_GROUP_H
+#define ZC_ZMQC_GROUP_H
+
+#include "zmqc/filter.h"
+#include "zmqc/mailbox.h"
+
+#define ZC_GROUPS_MAX 1024 /* different filters that wait on one mailbox */
+#define ZC_GROUPS_IDLE 16  /* kept without waiters, for what they remember */
+
+struct zc_group {
+    struct zc_list link; /* in its mailbox; those that had waiters last come last */
+    struct zc_line_up line;
+    struct zc_filter *filter;
+    struct zc_message *at; /* first of the queue that was not looked at, or NULL */
+    uint32_t waiting;      /* its waiters, parked ones too */
+    bool returned;         /* something for it may be in `returned` of the mailbox */
+};
+
+/* The group of that filter, which it takes over. NULL, filter freed: no memory, or ZC_GROUPS_MAX
+ * different ones wait. */
+struct zc_group *zc_group_join(struct zc_mailbox *mb, struct zc_filter *filter);
+/* One waiter less. */
+void zc_group_leave(struct zc_mailbox *mb, struct zc_group *g);
+void zc_group_free_all(struct zc_mailbox *mb);
+/* The oldest queued message that the group takes, or NULL. *looked counts messages looked at. */
+struct zc_message *zc_group_find(struct zc_mailbox *mb, struct zc_group *g, uint64_t *looked);
+/* m has joined the end of the queue; m came back; m leaves the queue. */
+void zc_group_pushed(struct zc_mailbox *mb, struct zc_message *m);
+void zc_group_returned(struct zc_mailbox *mb, const struct zc_message *m);
+void zc_group_leaving(struct zc_mailbox *mb, struct zc_message *m);
+/* Somebody with a filter waits for a message of this sender. */
+bool zc_group_wants(const struct zc_mailbox *mb, uint64_t from);
+
+#endif
