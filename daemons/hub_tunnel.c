@@ -168,8 +168,7 @@ static void on_relays(void *arg, const struct zc_relaymap_result *r)
     struct zc_daemon_tunnel *t = arg;
     struct zc_tunnel *tunnel = zc_hub_tunnel(t->host->config.hub);
     if (r->why[0] != '\0')
-        zc_logsink_line(t->log, ZC_LOGSINK_WARNING, "%s%s", r->why,
-                        r->err != 0 ? ": trying again" : "");
+        zc_hub_say_warning(t->host->config.hub, zc_host_now(t->host), r->why);
     if (r->err != 0)
         return;
     t->region.id = r->region_id;

@@ -68,8 +68,7 @@ static void on_relays(void *arg, const struct zc_relaymap_result *r)
 {
     struct daemon *d = arg;
     if (r->why[0] != '\0')
-        zc_logsink_line(&d->log, ZC_LOGSINK_WARNING, "%s%s", r->why,
-                        r->err != 0 ? ": trying again" : "");
+        zc_hub_say_warning(d->spoke, zc_host_now(&d->host), r->why);
     if (r->err == 0)
         join(d, r->relays, r->count);
 }

@@ -152,6 +152,10 @@ ZC_MUST_CHECK int zc_hub_token(struct zc_hub *hub, char ret_text[ZC_HUB_TOKEN_MA
  * the new one all tunnel sessions end. */
 void zc_hub_psk_saved(struct zc_hub *hub, struct zc_now now, const char *why);
 
+/* What the host met on the way to the relay, as a line that comes back as ZC_HUB_LOG: one limit for
+ * all of them, ten at once and then one a minute. Only with a tunnel. */
+void zc_hub_say_warning(struct zc_hub *hub, struct zc_now now, const char *text);
+
 /* For STATUS= and tests. */
 struct zc_hub_stats {
     uint64_t sessions, mailboxes, queued, leased, delayed, topics, waiters;

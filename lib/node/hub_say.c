@@ -43,6 +43,12 @@ void zc_hub_say(struct zc_hub_tunnel *net, struct zc_now now, enum zc_hub_level 
     }
 }
 
+void zc_hub_say_warning(struct zc_hub *hub, struct zc_now now, const char *text)
+{
+    if (hub->tunnel != NULL)
+        zc_hub_say(hub->tunnel, now, ZC_HUB_WARNING, true, "%s", text);
+}
+
 void zc_hub_trace(struct zc_hub_tunnel *net, const char *format, ...)
 {
     struct zc_hub_line line = {.trace = true};

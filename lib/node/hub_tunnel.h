@@ -13,7 +13,7 @@
 #include "zmqc/admin.h"
 
 #define ZC_HUB_BUS_PORT 7
-#define ZC_HUB_LINE_MAX 384
+#define ZC_HUB_LINE_MAX 768
 #define ZC_HUB_LINES 16
 #define ZC_HUB_ID_MAX 1024
 

@@ -113,6 +113,7 @@ bool zc_derp_dial_next(struct zc_derp_dial *d, struct zc_mono now, struct zc_der
     if (d->v6_works && t.v6.use)
         t.v4.delay_ms = ZC_DERP_DIAL_STAGGER_MS;
     d->state = ZC_DERP_DIAL_DIALLING;
+    d->began_at = now;
     d->hold = false;
     *ret_try = t;
     return true;
@@ -127,7 +128,8 @@ void zc_derp_dial_up(struct zc_derp_dial *d, struct zc_mono now, bool v6)
     d->v6_works = v6;
 }
 
-/* Until the next round of dials. */
+/* When the next round of dials begins. The pause counts from the start of the last dial, so that
+ * one that took long is not followed by a long pause. */
 static struct zc_mono dial_pause(struct zc_derp_dial *d, struct zc_mono now, struct zc_rng *rng)
 {
     int64_t n = d->failures < 100 ? d->failures : 100;
@@ -135,7 +137,9 @@ static struct zc_mono dial_pause(struct zc_derp_dial *d, struct zc_mono now, str
     if (ms > PAUSE_MAX_MS)
         ms = PAUSE_MAX_MS;
     int64_t us = ms * 500 + (int64_t)(zc_rng_u64(rng) % (uint64_t)(ms * 1000 + 1));
-    return (struct zc_mono){now.ns + us * 1000};
+    struct zc_mono from = d->state == ZC_DERP_DIAL_DIALLING ? d->began_at : now;
+    int64_t at_ns = from.ns + us * 1000;
+    return (struct zc_mono){at_ns > now.ns ? at_ns : now.ns};
 }
 
 void zc_derp_dial_failed(struct zc_derp_dial *d, struct zc_mono now, struct zc_rng *rng)
@@ -147,13 +151,13 @@ void zc_derp_dial_failed(struct zc_derp_dial *d, struct zc_mono now, struct zc_r
         next = dial_usable_from(d, d->node + 1);
     else if (zc_mono_diff_ms(d->up_at, now) >= STOOD_MS)
         d->failures = 0;
-    d->state = ZC_DERP_DIAL_IDLE;
     struct zc_mono at = now;
     if (next == d->nodes_count) {
         next = dial_usable_from(d, 0);
         d->failures += d->failures < UINT32_MAX;
         at = dial_pause(d, now, rng);
     }
+    d->state = ZC_DERP_DIAL_IDLE;
     d->node = next;
     if (!d->hold || at.ns > d->at.ns)
         d->at = at;

@@ -7,8 +7,9 @@
  *                    v                                                 |
  *                   UP ----------------- lost -------------------------+
  *
- * The pause is n * n * 10 ms, at most 5 s, times 0.5 to 1.5; n counts failures since a connection
- * last stood for 10 s, so that a relay which takes logins and hangs up is not hammered.
+ * The pause is n * n * 10 ms, at most 5 s, times 0.5 to 1.5, from the start of a dial that failed;
+ * n counts failures since a connection last stood for 10 s, so that a relay which takes logins and
+ * hangs up is not hammered.
  */
 #ifndef ZC_TUNNEL_DERP_DIAL_H
 #define ZC_TUNNEL_DERP_DIAL_H
@@ -34,7 +35,7 @@ struct zc_derp_dial {
     bool v6_works;
     bool hold; /* at was set by the relay */
     struct zc_mono at;
-    struct zc_mono up_at;
+    struct zc_mono began_at, up_at;
 };
 
 /* One family of a node. */

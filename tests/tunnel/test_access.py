@@ -50,7 +50,6 @@ class Access(Case):
         c.sync()
         write_file(path, "#\n")
         h.proc.send_signal(signal.SIGHUP)
-        c.send(v=1, op="ping", id="p")
         self.assertTrue(c.closed(3))
 
     def test_bad_lists_stop_the_start(self):

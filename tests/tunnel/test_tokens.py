@@ -126,7 +126,6 @@ class Tokens(Case):
         new = cli("rotate", "--listen", h.listen).stdout.decode().strip()
         self.assertNotEqual(old, new)
         self.assertEqual(cli("token", "--listen", h.listen).stdout.decode().strip(), new)
-        c.send(v=1, op="ping", id="p")
         self.assertTrue(c.closed(3))
         h.restart()
         self.assertEqual(h.token(), new)

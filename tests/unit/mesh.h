@@ -44,7 +44,8 @@ struct node {
     const char *psk_why;  /* what saving answers */
     struct local *services[64];
     uint32_t services_count;
-    bool refuse; /* forwarded ports have no local service */
+    struct zc_mono dial_at; /* its dial fails then */
+    bool refuse;            /* forwarded ports have no local service */
     bool stopped;
 };
 
@@ -55,6 +56,15 @@ static struct zc_now mesh_now;
 static struct zc_derpmap_node mesh_relay_node;
 static struct zc_secret mesh_psk;
 static int64_t mesh_heartbeat_ms; /* of hubs that are started */
+/* How all dials go. */
+static enum {
+    MESH_DIAL_WELL,
+    MESH_DIAL_FAILS, /* after mesh_dial_ms, each time for another reason */
+    MESH_DIAL_HANGS, /* no word */
+    MESH_DIAL_MUTE,  /* the stream stands, and nothing comes */
+} mesh_dial;
+static int64_t mesh_dial_ms;
+static uint32_t mesh_dials;
 
 static inline void mesh_start(void)
 {
@@ -63,6 +73,7 @@ static inline void mesh_start(void)
     memset(mesh, 0, sizeof(mesh));
     mesh_count = 0;
     mesh_heartbeat_ms = 0;
+    mesh_dial = MESH_DIAL_WELL;
     memset(mesh_psk.b, 0x77, sizeof(mesh_psk.b));
     memset(&mesh_relay_node, 0, sizeof(mesh_relay_node));
     strcpy(mesh_relay_node.name, "relay.example");
@@ -78,6 +89,7 @@ static inline struct node *mesh_node(uint8_t seed)
     zc_x25519_generate(&rng, &n->key);
     zc_x25519_public(&n->key, &n->public);
     n->conn = -1;
+    n->dial_at = ZC_NEVER;
     return n;
 }
 
@@ -317,6 +329,18 @@ static inline void mesh_hangup(struct node *n)
     if (n->conn >= 0)
         relay_close(&mesh_relay, n->conn);
     n->conn = -1;
+    n->dial_at = ZC_NEVER;
+}
+
+static inline void mesh_dialled(struct node *n, struct zc_tunnel *t)
+{
+    n->conn = mesh_dial == MESH_DIAL_WELL ? relay_open(&mesh_relay) : -1;
+    if (mesh_dial == MESH_DIAL_FAILS)
+        n->dial_at = zc_mono_add_ms(mesh_now.mono, mesh_dial_ms);
+    else if (n->conn >= 0 || mesh_dial == MESH_DIAL_MUTE)
+        zc_tunnel_relay_started(t, mesh_now, false);
+    else if (mesh_dial == MESH_DIAL_WELL)
+        zc_tunnel_relay_lost(t, mesh_now, "connection refused");
 }
 
 static inline void mesh_turn(struct node *n)
@@ -337,12 +361,13 @@ static inline void mesh_turn(struct node *n)
     }
     if (zc_tunnel_relay_hangup(t))
         mesh_hangup(n);
-    if (zc_tunnel_relay_dial(t, mesh_now, &dial)) {
-        n->conn = relay_open(&mesh_relay);
-        if (n->conn >= 0)
-            zc_tunnel_relay_started(t, mesh_now, false);
-        else
-            zc_tunnel_relay_lost(t, mesh_now, "connection refused");
+    if (zc_tunnel_relay_dial(t, mesh_now, &dial))
+        mesh_dialled(n, t);
+    if (n->dial_at.ns <= mesh_now.mono.ns) {
+        char why[40];
+        n->dial_at = ZC_NEVER;
+        snprintf(why, sizeof(why), "10.0.0.%u port 443: no", ++mesh_dials % 200);
+        zc_tunnel_relay_lost(t, mesh_now, why);
     }
     mesh_events(n);
     size_t len = n->conn < 0 ? 0 : zc_tunnel_relay_output(t, mesh_now, buf, 20000);
