@@ -124,7 +124,7 @@ void zc_log_forget(struct zc_log *log, uint64_t place)
     ZC_ASSERT(s != NULL && s->live > 0);
     struct zc_live_item *item = zc_live_find(&s->table, (uint32_t)place);
     if (item != NULL && item->moving)
-        zc_log_clean_gone(log, place);
+        zc_log_moves_gone(log, place);
     zc_log_unlist(log, s, item);
 }
 
@@ -156,7 +156,7 @@ void zc_log_unlist(struct zc_log *log, struct zc_segment *s, struct zc_live_item
 int64_t zc_log_move(struct zc_log *log, enum zc_record_type type, uint64_t seq,
                     struct zc_slice body)
 {
-    int err = zc_log_clean_room(log, zc_record_size(body.len));
+    int err = zc_log_moves_room(log, zc_record_size(body.len));
     if (err == 0)
         err = welcome(log, false, zc_record_size(body.len));
     if (err != 0)
@@ -166,7 +166,7 @@ int64_t zc_log_move(struct zc_log *log, enum zc_record_type type, uint64_t seq,
         struct zc_batch *b = log->batches.last;
         b->items[b->count - 1].copy = true;
         log->appended -= zc_record_size(body.len);
-        zc_log_clean_moved(log, (uint64_t)ticket);
+        zc_log_moves_add(log, (uint64_t)ticket);
     }
     return ticket;
 }

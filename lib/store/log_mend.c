@@ -22,7 +22,7 @@ static void give_up(struct zc_log *log, struct zc_now now)
     if (log->state == ZC_LOG_ERROR)
         return;
     zc_batch_clear(&log->batches);
-    zc_log_clean_failed(log, log->synced);
+    zc_log_moves_failed(log, log->synced);
     log->failed_due = true;
     log->failed_above = log->synced;
     zc_log_state_set(log, ZC_LOG_ERROR);
@@ -38,7 +38,7 @@ void zc_log_mend_start(struct zc_log *log, struct zc_now now, int err)
     log->dirty = false;
     log->verifying = false;
     zc_batch_rewind(&log->batches);
-    zc_log_clean_failed(log, UINT64_MAX);
+    zc_log_moves_failed(log, UINT64_MAX);
     log->mend.phase = ZC_MEND_WAIT;
     log->mend.at = now.mono;
     if (again || (!zc_log_next_coming(log) && !log->opening))

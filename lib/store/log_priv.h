@@ -5,7 +5,8 @@
  *   log_write.c    group commit: batches to the current segment
  *   log_written.c  what of it is written, synced or failed
  *   log_next.c     the prepared next segment, and the end of consumed ones
- *   log_clean.c    moving what lives out of the oldest segment
+ *   log_clean.c    moving what lives out of the oldest segment: which and when
+ *   log_moves.c    the same: copies on their way
  *   log_mend.c     after a failed write: moving to a fresh segment, or ERROR
  *   log_read.c     reading one message back
  *   log_recover.c  opening: what the files hold
@@ -316,24 +317,30 @@ bool zc_log_clean_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *r
 void zc_log_clean_input(struct zc_log *log, const struct zc_disk_completion *done);
 bool zc_log_clean_event(struct zc_log *log, struct zc_log_event *ret_event);
 struct zc_mono zc_log_clean_deadline(const struct zc_log *log);
-/* Room for a copy: 0 or why not. Makes sure that zc_log_clean_moved cannot fail. */
-int zc_log_clean_room(struct zc_log *log, size_t size);
-/* The record told last is appended. */
-void zc_log_clean_moved(struct zc_log *log, uint64_t ticket);
-/* The copy with this ticket is written to the current segment. */
-void zc_log_clean_written(struct zc_log *log, uint64_t ticket, uint64_t place, uint32_t size);
-/* Copies that are on disk take the place of their records. */
-void zc_log_clean_synced(struct zc_log *log, struct zc_now now);
-/* The record at this place, of which a copy is on its way, was forgotten. */
-void zc_log_clean_gone(struct zc_log *log, uint64_t place);
-/* Copies with tickets above this one, and those that were written to a segment which then failed,
- * do not count. */
-void zc_log_clean_failed(struct zc_log *log, uint64_t ticket);
+/* Bytes that copies may still fill. A full log keeps the last eighth for removals. */
+uint64_t zc_log_clean_room(const struct zc_log *log);
+/* No more is read in this round. */
+void zc_log_clean_end(struct zc_log *log);
 /* The oldest segment is needed still. */
 bool zc_log_clean_holds(const struct zc_log *log, uint32_t segment);
 /* A sync is wanted although nobody else waits for it. */
 bool zc_log_clean_wants_sync(const struct zc_log *log);
 void zc_log_clean_done(struct zc_log *log);
+
+/* log_moves.c */
+/* Room for a copy: 0 or why not. Makes sure that zc_log_moves_add cannot fail. */
+ZC_MUST_CHECK int zc_log_moves_room(struct zc_log *log, size_t size);
+/* The record told last is appended. */
+void zc_log_moves_add(struct zc_log *log, uint64_t ticket);
+/* The copy with this ticket is written to the current segment. */
+void zc_log_moves_written(struct zc_log *log, uint64_t ticket, uint64_t place, uint32_t size);
+/* Copies that are on disk take the place of their records. */
+void zc_log_moves_synced(struct zc_log *log);
+/* The record at this place, of which a copy is on its way, was forgotten. */
+void zc_log_moves_gone(struct zc_log *log, uint64_t place);
+/* Copies with tickets above this one, and those that were written to a segment which then failed,
+ * do not count. */
+void zc_log_moves_failed(struct zc_log *log, uint64_t ticket);
 
 /* log_mend.c */
 /* The current segment cannot be trusted with anything more. */

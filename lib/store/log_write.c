@@ -251,7 +251,7 @@ void zc_log_write_cut(struct zc_log *log)
             } else if (end > room) {
                 log->failed_due = true;
                 log->failed_above = b->ticket + i - 1;
-                zc_log_clean_failed(log, log->failed_above);
+                zc_log_moves_failed(log, log->failed_above);
                 zc_batch_cut(&log->batches, b, i);
                 return;
             }

@@ -35,7 +35,7 @@ static void acknowledge(struct zc_log *log, struct zc_batch *b, uint32_t from, u
         struct zc_batch_item *item = &b->items[i];
         log->synced = b->ticket + i;
         if (item->copy)
-            zc_log_clean_written(log, log->synced, item->at, item->size);
+            zc_log_moves_written(log, log->synced, item->at, item->size);
         else if (item->kept)
             zc_log_list(log, s, (uint32_t)item->at, item->size, item->place, false);
         item->place = NULL;
@@ -97,7 +97,7 @@ static void complete(struct zc_log *log, struct zc_now now, struct zc_log_write 
     kept(log, w->cover, w->cover_end);
     if (log->hard < w->cover)
         log->hard = w->cover;
-    zc_log_clean_synced(log, now);
+    zc_log_moves_synced(log);
 }
 
 /* The bytes are written, the sync goes on. */
