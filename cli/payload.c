@@ -92,3 +92,15 @@ int zc_payload_read(const struct zc_args *args, struct zc_buf *ret_payload)
     *ret_payload = b;
     return 0;
 }
+
+struct zmqcat_put_options zc_payload_options(const struct zc_args *args)
+{
+    return (struct zmqcat_put_options){
+        .id = args->id,
+        .headers = args->headers,
+        .headers_count = args->headers_count,
+        .delay_ms = args->delay_ms,
+        .ttl_ms = args->ttl_ms,
+        .if_consumer = args->if_consumer,
+    };
+}

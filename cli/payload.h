@@ -10,4 +10,7 @@
  * exit status after saying why. */
 int zc_payload_read(const struct zc_args *args, struct zc_buf *ret_payload);
 
+/* The options of put and pub. */
+struct zmqcat_put_options zc_payload_options(const struct zc_args *args);
+
 #endif

@@ -6,19 +6,12 @@
 
 #include <string.h>
 
-static struct zmqcat_put_options put_options(const struct zc_args *args)
-{
-    return (struct zmqcat_put_options){
-        .id = args->id,
-        .headers = args->headers,
-        .headers_count = args->headers_count,
-        .delay_ms = args->delay_ms,
-        .ttl_ms = args->ttl_ms,
-    };
-}
-
 int zc_send_put(const struct zc_args *args)
 {
+    if (args->lines)
+        return zc_lines_put(args);
+    if (args->json)
+        return zc_say_usage(args->verb, "--json reports on --lines only");
     struct zc_buf payload;
     int status = zc_payload_read(args, &payload);
     if (status != 0)
@@ -26,7 +19,7 @@ int zc_send_put(const struct zc_args *args)
     struct zmqcat *bus = NULL;
     status = zc_open_bus(args, &bus);
     if (status == 0) {
-        struct zmqcat_put_options options = put_options(args);
+        struct zmqcat_put_options options = zc_payload_options(args);
         int rc = zmqcat_put(bus, args->rest[0], strlen(args->rest[0]), payload.data, payload.len,
                             &options);
         if (rc != ZMQCAT_OK)
@@ -46,7 +39,7 @@ int zc_send_pub(const struct zc_args *args)
     struct zmqcat *bus = NULL;
     status = zc_open_bus(args, &bus);
     if (status == 0) {
-        struct zmqcat_put_options options = put_options(args);
+        struct zmqcat_put_options options = zc_payload_options(args);
         int64_t subs = 0;
         int rc = zmqcat_pub(bus, args->rest[0], strlen(args->rest[0]), payload.data, payload.len,
                             &options, &subs);

@@ -11,7 +11,8 @@ const struct zc_verb zc_verbs[] = {
     {"put", "NAME [TEXT...]",
      "Puts a message into the mailbox NAME: the arguments joined by one space, else --file, else "
      "standard input.",
-     "mailbox", -1, SENDING | ZC_ARGS_DELAY, zc_send_put},
+     "mailbox", -1, SENDING | ZC_ARGS_DELAY | ZC_ARGS_LINES | ZC_ARGS_JSON | ZC_ARGS_IF_CONSUMER,
+     zc_send_put},
     {"take", "NAME", "Takes the oldest message of the mailbox NAME, waits for one, prints it.",
      "mailbox", 1, BUS | ZC_ARGS_COUNT | ZC_ARGS_RAW | ZC_ARGS_WAIT | ZC_ARGS_JSON,
      zc_receive_take},

@@ -18,6 +18,7 @@ extern const struct zc_verb zc_verbs[];
 
 /* What each verb does; returns the exit status. */
 int zc_send_put(const struct zc_args *args);
+int zc_lines_put(const struct zc_args *args);
 int zc_send_pub(const struct zc_args *args);
 int zc_receive_take(const struct zc_args *args);
 int zc_receive_ready(const struct zc_args *args);

@@ -1,0 +1,314 @@
+/*
+ * put --lines: each line of the input is a message. Many puts are under way at once, so that an
+ * answer which refuses one comes when later ones are sent already. What became of each line is
+ * known in the end and told.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "clock.h"
+#include "open.h"
+#include "out.h"
+#include "payload.h"
+#include "progress.h"
+#include "say.h"
+#include "verbs.h"
+
+#define WINDOW 256 /* puts under way */
+#define READ_SIZE 65536
+#define LINE_MAX_BYTES (2u << 20) /* more than a frame can carry */
+#define ANSWER_MS 60000
+#define RUNS_MAX (WINDOW + 2)
+
+enum fate { ACCEPTED, REFUSED, UNKNOWN };
+
+/* Lines with the same fate. */
+struct run {
+    uint64_t first, last;
+    enum fate fate;
+};
+
+struct lines {
+    const struct zc_args *args;
+    struct zmqcat *bus;
+    struct zmqcat_put_options options;
+    int fd;
+    const char *source; /* for messages */
+    struct zc_buf in;
+    size_t used;    /* bytes of in that were sent */
+    bool end;       /* of the input */
+    uint64_t bytes; /* sent */
+    uint64_t sent, answered, accepted;
+    int64_t heard_ms; /* when the last answer came, or nothing was under way */
+    int status;       /* not 0: nothing more is sent */
+    struct run runs[RUNS_MAX];
+    size_t runs_count;
+    struct zc_progress progress;
+};
+
+static void add_run(struct lines *l, uint64_t first, uint64_t last, enum fate fate)
+{
+    struct run *r = l->runs_count > 0 ? &l->runs[l->runs_count - 1] : NULL;
+    if (r != NULL && r->fate == fate) {
+        r->last = last;
+    } else {
+        ZC_ASSERT(l->runs_count < RUNS_MAX);
+        l->runs[l->runs_count++] = (struct run){first, last, fate};
+    }
+}
+
+static int fail(struct lines *l, const char *what, const char *why)
+{
+    char text[600], shown[300];
+    zc_progress_end(&l->progress, l->bytes, l->accepted);
+    zc_say_escape(shown, sizeof shown, what, strlen(what));
+    snprintf(text, sizeof text, "%s: %s", shown, why);
+    return l->status = zc_say_fail(1, l->args->verb, l->args->rest[0], text);
+}
+
+static void bus_failed(struct lines *l, int rc)
+{
+    if (l->status != 0)
+        return;
+    zc_progress_end(&l->progress, l->bytes, l->accepted);
+    l->status = zc_say_bus(l->args, l->bus, rc);
+}
+
+/* The next whole line, or the rest of the input at its end. */
+static bool next_line(struct lines *l, struct zc_slice *ret_line, size_t *ret_size)
+{
+    const uint8_t *p = l->in.data + l->used;
+    size_t len = l->in.len - l->used;
+    const uint8_t *newline = len > 0 ? memchr(p, '\n', len) : NULL;
+    if (newline == NULL && (!l->end || len == 0))
+        return false;
+    *ret_line = zc_slice(p, newline != NULL ? (size_t)(newline - p) : len);
+    *ret_size = ret_line->len + (newline != NULL);
+    return true;
+}
+
+static bool room(const struct lines *l)
+{
+    return l->status == 0 && l->sent - l->answered < WINDOW;
+}
+
+static void send_lines(struct lines *l)
+{
+    const char *name = l->args->rest[0];
+    struct zc_slice line;
+    size_t size;
+    while (room(l) && next_line(l, &line, &size)) {
+        int rc = zmqcat_put_start(l->bus, name, strlen(name), line.data, line.len, &l->options);
+        if (rc != ZMQCAT_OK) {
+            bus_failed(l, rc);
+            break;
+        }
+        l->sent++;
+        l->bytes += size;
+        l->used += size;
+    }
+    if (l->used == l->in.len)
+        l->in.len = l->used = 0;
+}
+
+/* The answers that came, or, with wait_ms, also those that come. */
+static void collect(struct lines *l, int64_t wait_ms)
+{
+    while (l->answered < l->sent) {
+        int rc = zmqcat_put_finish(l->bus, wait_ms);
+        bool told = rc == ZMQCAT_OK || zmqcat_error_code(l->bus)[0] != '\0' || rc == ZMQCAT_ERR;
+        if (rc == ZMQCAT_TIMEOUT && !told && wait_ms == 0)
+            return;
+        if (rc != ZMQCAT_OK)
+            bus_failed(l, rc);
+        if (!told) { /* no more answers will come */
+            add_run(l, l->answered + 1, l->sent, UNKNOWN);
+            l->answered = l->sent;
+            return;
+        }
+        l->answered++;
+        l->accepted += rc == ZMQCAT_OK;
+        add_run(l, l->answered, l->answered, rc == ZMQCAT_OK ? ACCEPTED : REFUSED);
+    }
+}
+
+/* A hub that answers nothing for so long is given up. */
+static void watch(struct lines *l, uint64_t answered_before)
+{
+    int64_t now = zc_clock_ms();
+    if (l->answered > answered_before || l->answered == l->sent)
+        l->heard_ms = now;
+    if (now - l->heard_ms > ANSWER_MS && l->status == 0)
+        fail(l, "the hub", "does not answer");
+}
+
+/* Nothing is under way: heartbeats, and the hub's end. */
+static void listen_only(struct lines *l)
+{
+    int rc = l->answered == l->sent && l->status == 0 ? zmqcat_poll(l->bus) : ZMQCAT_OK;
+    if (rc != ZMQCAT_OK)
+        bus_failed(l, rc);
+}
+
+static void read_input(struct lines *l)
+{
+    char number[64];
+    if (l->used > 0) {
+        zc_buf_consume(&l->in, l->used);
+        l->used = 0;
+    }
+    if (l->in.len > LINE_MAX_BYTES) {
+        snprintf(number, sizeof number, "line %" PRIu64, l->sent + 1);
+        fail(l, number, "payload too large: more than 2 MiB");
+        return;
+    }
+    if (zc_buf_reserve(&l->in, READ_SIZE) != 0) {
+        fail(l, l->source, strerror(ENOMEM));
+        return;
+    }
+    ssize_t n = read(l->fd, l->in.data + l->in.len, READ_SIZE);
+    if (n > 0)
+        l->in.len += (size_t)n;
+    else if (n == 0)
+        l->end = true;
+    else if (errno != EINTR && errno != EAGAIN)
+        fail(l, l->source, strerror(errno));
+}
+
+/* Waits for the hub, and for input when there is room for it. */
+static void wait_more(struct lines *l)
+{
+    struct zc_slice line;
+    size_t size;
+    if (room(l) && next_line(l, &line, &size))
+        return; /* to be sent now */
+    bool reads = room(l) && !l->end;
+    struct pollfd p[2] = {{.fd = reads ? l->fd : -1, .events = POLLIN},
+                          {.fd = zmqcat_fd(l->bus), .events = POLLIN}};
+    poll(p, 2, zc_progress_due(&l->progress));
+    if (p[0].revents != 0)
+        read_input(l);
+}
+
+static void put_all(struct lines *l)
+{
+    for (;;) {
+        send_lines(l);
+        uint64_t answered = l->answered;
+        collect(l, l->status != 0 ? ANSWER_MS : 0);
+        watch(l, answered);
+        listen_only(l);
+        zc_progress_show(&l->progress, l->bytes, l->accepted);
+        bool sent_all = l->status != 0 || (l->end && l->used == l->in.len);
+        if (sent_all && l->answered == l->sent)
+            return;
+        wait_more(l);
+    }
+}
+
+static const char *fate_name(enum fate fate)
+{
+    static const char *const names[] = {"accepted", "refused", "unknown"};
+    return names[fate];
+}
+
+static void add_range(struct zc_buf *b, const struct run *r, const char *gap)
+{
+    char text[96];
+    int n = r->first == r->last
+                ? snprintf(text, sizeof text, "%s%s %" PRIu64, gap, fate_name(r->fate), r->first)
+                : snprintf(text, sizeof text, "%s%s %" PRIu64 "-%" PRIu64, gap, fate_name(r->fate),
+                           r->first, r->last);
+    if (zc_buf_append(b, text, (size_t)n) != 0)
+        b->len = 0;
+}
+
+/* What became of each line, for people: only after a failure. */
+static void report(const struct lines *l)
+{
+    struct zc_buf b = {0};
+    char text[96];
+    for (size_t i = 0; i < l->runs_count; i++)
+        add_range(&b, &l->runs[i], i > 0 ? ", " : "");
+    fprintf(stderr, "zmqcat: put: lines: %.*s%snot sent: from line %" PRIu64 " on\n", (int)b.len,
+            b.data != NULL ? (const char *)b.data : "", l->runs_count > 0 ? "; " : "", l->sent + 1);
+    zc_buf_done(&b);
+    uint64_t first = l->runs_count > 0 && l->runs[0].fate == ACCEPTED ? l->runs[0].last + 1 : 1;
+    bool rest = l->runs_count <= 1 || (l->runs_count == 2 && l->runs[1].fate == REFUSED);
+    snprintf(text, sizeof text,
+             "all lines from %" PRIu64 " on are still to be put (tail -n +%" PRIu64 ")", first,
+             first);
+    if (rest && (l->runs_count == 0 || l->runs[l->runs_count - 1].fate != UNKNOWN))
+        zc_say_hint(text);
+}
+
+/* The same for programs. */
+static int report_json(const struct lines *l)
+{
+    struct zc_out out;
+    char text[128];
+    zc_out_init(&out, NULL);
+    snprintf(text, sizeof text, "{\"accepted\":%" PRIu64 ",\"sent\":%" PRIu64 ",\"lines\":[",
+             l->accepted, l->sent);
+    zc_out_str(&out, text);
+    for (size_t i = 0; i < l->runs_count; i++) {
+        const struct run *r = &l->runs[i];
+        snprintf(text, sizeof text,
+                 "%s{\"first\":%" PRIu64 ",\"last\":%" PRIu64 ",\"fate\":\"%s\"}", i > 0 ? "," : "",
+                 r->first, r->last, fate_name(r->fate));
+        zc_out_str(&out, text);
+    }
+    zc_out_str(&out, "]}\n");
+    int status = zc_out_flush(&out);
+    zc_out_done(&out);
+    return status;
+}
+
+/* Opens the input and starts the progress. Returns 0 or an exit status. */
+static int open_input(struct lines *l)
+{
+    struct stat st;
+    const struct zc_args *args = l->args;
+    l->source = args->file != NULL ? args->file : "standard input";
+    l->fd = args->file != NULL ? open(args->file, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+    if (l->fd < 0)
+        return fail(l, l->source, strerror(errno));
+    bool sized = fstat(l->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+    zc_progress_init(&l->progress, args->verb, args->rest[0], "lines",
+                     sized ? (uint64_t)st.st_size : 0);
+    return 0;
+}
+
+int zc_lines_put(const struct zc_args *args)
+{
+    struct lines l = {.args = args, .fd = -1, .options = zc_payload_options(args)};
+    if (args->rest_count > 1)
+        return zc_say_usage(args->verb, "--lines reads --file or standard input, not arguments");
+    if (args->id != NULL)
+        return zc_say_usage(args->verb, "--lines and --id: each line needs an id of its own");
+    l.status = open_input(&l);
+    if (l.status == 0)
+        l.status = zc_open_bus(args, &l.bus);
+    if (l.status == 0) {
+        l.heard_ms = zc_clock_ms();
+        put_all(&l);
+        zc_progress_end(&l.progress, l.bytes, l.accepted);
+        if (l.status != 0)
+            report(&l);
+        if (args->json && report_json(&l) != 0)
+            l.status = 1;
+    }
+    if (l.fd > STDIN_FILENO)
+        close(l.fd);
+    zc_buf_done(&l.in);
+    zmqcat_free(l.bus);
+    return l.status;
+}
