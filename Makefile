@@ -76,6 +76,7 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
 BENCH_SRC := $(wildcard bench/*.c)
+LOAD_SRC := $(wildcard bench/load/*.c)
 
 obj = $(patsubst %.c,$(B)/%.o,$(1))
 CORE := $(B)/libcore.a
@@ -89,6 +90,8 @@ LIBFUZZERS := $(patsubst tests/fuzz/%.c,$(B)/libfuzzer/%,$(FUZZ_SRC))
 RELAY := $(B)/relay
 SIM := $(if $(SIM_SRC),$(B)/sim/sim)
 BENCHES := $(patsubst bench/%.c,$(B)/bench/%,$(BENCH_SRC))
+# The load engine of bench/run; it speaks epoll.
+LOAD := $(if $(filter Linux,$(UNAME)),$(B)/load)
 ifeq ($(UNAME),Darwin)
 SONAME := libzmqcat.$(SOVERSION).dylib
 SOFILE := $(SONAME)
@@ -167,6 +170,8 @@ $(B)/libfuzzer/%: $(B)/tests/fuzz/%.o $(CORE)
 	$(LINK) -fsanitize=fuzzer $(LIBS_CORE)
 $(B)/sim/sim: $(call obj,$(SIM_SRC)) $(CORE)
 	$(LINK) $(LIBS_CORE)
+$(LOAD): $(call obj,$(LOAD_SRC))
+	$(LINK)
 $(B)/bench/%: $(B)/bench/%.o $(CLIENT) $(CORE)
 	$(LINK) $(LIBS_CORE)
 
@@ -196,7 +201,7 @@ ASAN_MAKE = +@$(MAKE) --no-print-directory B=$(B_ASAN) HARDEN= CFLAGS="-O1 -g" \
 	EXTRA_CFLAGS="$(SAN_FLAGS)" PROGRAM_LDFLAGS="$(PROGRAM_LDFLAGS) -static-libubsan"
 RUN = $(PYTHON) tests/run --build $(B) --asan $(B_ASAN)
 .PHONY: programs-check programs-fuzz check check-all sanitize interop fuzz fuzz-run lint quickstart
-programs-check: all $(UNITS) $(SIM) $(RELAY)
+programs-check: all $(UNITS) $(SIM) $(RELAY) $(LOAD)
 programs-fuzz: $(FUZZERS)
 check: programs-check ## build and run the tests that need only this machine
 	$(ASAN_MAKE) programs-fuzz
@@ -224,11 +229,11 @@ lint: ## man pages, C format, Python syntax
 		find lib daemons cli tests bench -name '*.[ch]' | xargs clang-format --dry-run -Werror; \
 	else echo 'clang-format is not installed: the C format was not checked (make deps-dev)'; fi
 	$(PYTHON) tests/tidy/syntax.py
-ifneq ($(BENCH_SRC),)
-.PHONY: bench
-bench: $(BENCHES) ## measure (bench/)
-	@for b in $(BENCHES); do echo "# $$b"; $$b || exit 1; done
-endif
+.PHONY: bench bench-json
+bench: all $(LOAD) ## measure beside other brokers, in one table (T=WORD: some rows; J=1: as JSON)
+	@$(PYTHON) bench/run --build $(B) $(if $(J),--json) $(T)
+bench-json: $(BENCHES) ## measure reading and writing of messages, beside cJSON
+	@for b in $(BENCHES); do $$b || exit 1; done
 quickstart: deps ## install what is missing, build, put and take a real job
 	@echo 'building into $(B)/, which takes a minute or two the first time ...'
 	@$(MAKE) --no-print-directory -s all $(RELAY)

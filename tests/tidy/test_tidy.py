@@ -71,7 +71,7 @@ def read(path):
 
 FILES = tracked()
 C_FILES = [p for p in FILES if p.endswith((".c", ".h"))]
-PY_FILES = [p for p in FILES if p.endswith(".py") or p == "tests/run"]
+PY_FILES = [p for p in FILES if p.endswith(".py") or p in ("tests/run", "bench/run")]
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 
 
