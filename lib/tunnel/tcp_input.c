@@ -64,6 +64,24 @@ static bool input_syn_sent(struct zc_tcp *t, struct zc_mono now, const struct zc
 
 /* ---- the other states, in the order of RFC 9293 3.10.7.4 ---- */
 
+static bool take_ack(struct zc_tcp *t, struct zc_mono now, const struct zc_tcp_segment *s);
+
+/* An acknowledgement with the number before the one that we wait for. So speaks a peer that probes
+ * our window and does not know yet that we took its byte; two that probe each other would never
+ * hear each other again (RFC 9293 3.10.7.4 lets acknowledgements through a closed window). What it
+ * says of its window may be older than what we know. */
+static void take_late_ack(struct zc_tcp *t, struct zc_mono now, const struct zc_tcp_segment *s)
+{
+    struct zc_tcp_segment late = *s;
+    if (s->seq + 1 != t->in.nxt || s->flags != ZC_TCP_ACK || s->data.len > 0 ||
+        t->state == ZC_TCP_SYN_RECEIVED || t->state == ZC_TCP_TIME_WAIT)
+        return;
+    t->heard_at = now;
+    t->keepalives = 0;
+    late.seq = t->out.wl1 - 1;
+    (void)take_ack(t, now, &late);
+}
+
 /* First: timestamp and sequence number. False: drop it. */
 static bool in_place(struct zc_tcp *t, struct zc_mono now, const struct zc_tcp_segment *s)
 {
@@ -84,6 +102,8 @@ static bool in_place(struct zc_tcp *t, struct zc_mono now, const struct zc_tcp_s
     if (!old && t->state == ZC_TCP_TIME_WAIT && (s->flags & ZC_TCP_FIN) != 0)
         t->end_at = zc_mono_add_ms(now, t->config->time_wait_ms);
     challenge(t, now, s);
+    if (!old)
+        take_late_ack(t, now, s);
     return false;
 }
 

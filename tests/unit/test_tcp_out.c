@@ -382,6 +382,27 @@ TEST(probe_that_is_taken)
     peer_done(&p);
 }
 
+/* Both probe and both take the other's byte. The peer does not know yet that we took its byte, so
+ * its acknowledgement of ours has the number before the one that we wait for. */
+TEST(probes_that_are_taken_by_both)
+{
+    struct peer p;
+    close_window(&p);
+    while (!peer_hear(&p))
+        peer_pass(&p, 100);
+    CHECK(peer_heard(&p, A, 101, 1, 1));
+    peer_say(&p, A, 1, 101, "x");
+    peer_pass(&p, 50);
+    CHECK(peer_hears(&p, A, 101, 2, 0));
+    p.window = 60000;
+    peer_say(&p, A, 1, 102, NULL);
+    CHECK(peer_hears(&p, A, 102, 2, 0)); /* now the peer knows, and its next number is heard */
+    CHECK_INT(p.t.out.una, OUR_ISS + 102);
+    peer_say(&p, A, 2, 102, NULL);
+    CHECK_INT(hear_all(&p, 102), 5);
+    peer_done(&p);
+}
+
 TEST(probes_without_answers_end_it)
 {
     struct peer p;
