@@ -3,8 +3,10 @@
 Everything runs from BUILD (environment ZMQCAT_BUILD, default ./build) in a short temporary
 directory; every process a test starts is ended by its process id.
 """
-import atexit, base64, json, os, re, shutil, signal, socket, struct, subprocess, sys, tempfile, time
-import threading, unittest
+import atexit, base64, functools, itertools, json, os, re, shutil, signal, socket, struct
+import subprocess, tempfile, threading, time, types, unittest
+
+from program import TUNNEL, local, main, skip
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(os.environ.get("ZMQCAT_BUILD", os.path.join(ROOT, "build")))
@@ -16,6 +18,10 @@ CLI = os.path.join(BUILD, "zmqcat")
 SLOW = float(os.environ.get("ZMQCAT_TEST_SLOW", "1"))
 # The long loops run too (make check-all sets this).
 LONG = os.environ.get("ZMQCAT_TEST_LONG", "") not in ("", "0")
+SPOKES = 10
+# What a connection may hold beside its session: the buffers of its sockets, and the windows of the
+# tunnel both ways.
+UNDERWAY_BYTES = (20 if TUNNEL else 4) << 20
 # Fields and frames that the old protocol does not have (docs/man/zmqc.5, ADDITIONS).
 ADDITIONS = ("headers", "attempt", "at", "by", "end", "peek", "subs", "epoch", "count", "failed",
              "code", "result")
@@ -108,12 +114,16 @@ class Hub:
                     raise AssertionError("hub ended: %s\n%s"
                                          % (self.proc.returncode, self.logged()))
                 try:
-                    self.connect(hello=False).close()
+                    self.knock()
                     return True
                 except OSError:
                     return False
             wait_for(up)
         return self
+
+    def knock(self):
+        """OSError until it can be dialled."""
+        Conn(self.path).close()
 
     def run(self, argv=None, timeout=20):
         """Runs it to its end (a start that must fail); returns CompletedProcess with bytes."""
@@ -126,8 +136,24 @@ class Hub:
         with open(self.log, errors="replace") as f:
             return f.read()
 
-    def connect(self, hello=False, timeout=10.0):
-        return Conn(self.path, timeout=timeout, hello=hello)
+    def door(self):
+        """The process that the next client of the bus dials."""
+        return self
+
+    @property
+    def bus(self):
+        """The URL for the next client."""
+        return "unix://" + self.door().path
+
+    def connect(self, **more):
+        door = self.door()
+        c = Conn(door.path, **more)
+        c.identity = door.identity
+        return c
+
+    def identity(self):
+        """Who its clients are to the hub."""
+        return "uid:%d" % os.getuid()
 
     def control(self):
         return Conn(self.path + ".ctl")
@@ -260,6 +286,69 @@ class Spoke(Hub):
                 return False
         wait_for(up, seconds)
         return self
+
+
+    def identity(self):
+        return nodekey(self.key)
+
+    def knock(self):
+        self.control().close()  # made after that of the bus, which would show at the hub
+
+
+class TunnelledHub(TunnelHub):
+    """A hub whose clients come through ten spokes, in turn. The spokes outlive its restarts."""
+
+    def __init__(self, *options, start=True, **more):
+        super().__init__(relay_of_all(), *options, start=False, **more)
+        self.spokes, self.turn = [], itertools.cycle(range(SPOKES))
+        self.lock = threading.Lock()
+        if start:
+            self.start()
+
+    def start(self, *more):
+        super().start(*more)
+        self.token()
+        if not self.spokes:
+            self.spokes = [Spoke(self.token_file, start=False) for _ in range(SPOKES)]
+            together(*[s.start for s in self.spokes])
+        return self
+
+    def door(self):
+        with self.lock:
+            return self.spokes[next(self.turn)]
+
+    def kill(self, sig=signal.SIGKILL):
+        """Ends the hub; the spokes have noticed when this returns, as local clients have."""
+        status = super().kill(sig)
+        for s in self.spokes:
+            wait_for(lambda: s.status()["tunnel"]["state"] != "up")
+        return status
+
+    def fds(self):
+        return super().fds() + sum(s.fds() for s in self.spokes)
+
+    def __exit__(self, *_):
+        super().__exit__()
+        for s in self.spokes:
+            s.__exit__()
+
+
+@functools.lru_cache(None)
+def relay_of_all():
+    """The relay of this process's tunnelled hubs."""
+    if TUNNEL == "1":
+        return Relay()
+    return types.SimpleNamespace(map=TUNNEL)
+
+
+def bus_hub(*options, **more):
+    """A hub whose bus is tested: tunnelled or not, as the run wants it."""
+    return (TunnelledHub if TUNNEL else Hub)(*options, **more)
+
+
+def is_unnamed(name):
+    """Whether this is what the hub calls a session that gave no name."""
+    return bool(re.fullmatch(r"\[fd7a:[0-9a-f:]+\]:[0-9]+" if TUNNEL else "@", name))
 
 
 def frame(obj=None, **fields):
@@ -417,7 +506,7 @@ class Case(unittest.TestCase):
     """Tests that start hubs: whatever hub() and conn() made is ended with the test."""
 
     def hub(self, *options, **more):
-        hub = Hub(*options, **more)
+        hub = bus_hub(*options, **more)
         self.addCleanup(hub.__exit__)
         return hub
 
@@ -441,7 +530,7 @@ class Case(unittest.TestCase):
         return spoke
 
     def conn(self, hub, **more):
-        c = Conn(hub.path, **more)
+        c = hub.connect(**more)
         self.addCleanup(c.close)
         return c
 
@@ -480,26 +569,3 @@ def nodekey(path):
     if got.returncode != 0:
         raise AssertionError(got.stderr)
     return got.stdout.decode().strip()
-
-
-def skip(why):
-    """Cannot run here: SKIP, which is a failure under CI=true."""
-    if os.environ.get("CI") == "true":
-        raise AssertionError("cannot run here, and CI=true: " + why)
-    raise unittest.SkipTest(why)
-
-
-def main():
-    """Runs the tests of the calling module; the last line is `N passed, N failed[, N skipped]`."""
-    program = unittest.main(module="__main__", exit=False, verbosity=1,
-                            argv=[sys.argv[0]] + sys.argv[1:])
-    r = program.result
-    # A test whose parts failed is one failure.
-    bad = len({getattr(t, "test_case", t).id() for t, _ in r.failures + r.errors})
-    bad += len(r.unexpectedSuccesses)
-    for test, why in r.skipped:
-        print("SKIP %s: %s" % (test, why))
-    tail = ", %d skipped" % len(r.skipped) if r.skipped else ""
-    print("%d passed, %d failed%s" % (
-        max(0, r.testsRun - bad - len(r.skipped)), bad, tail), flush=True)
-    sys.exit(1 if bad else 0)

@@ -1,7 +1,7 @@
 """Runs inside the container of test_systemd.py, as root under a real systemd.
 
 Each check is a function; what it raises goes to RESULT/checks.json. The order matters: later checks
-use what earlier ones left. Python's own library and tests/harness.py only.
+use what earlier ones left. Python's own library, tests/harness.py and tests/program.py only.
 """
 import json, os, pwd, re, signal, socket, stat, subprocess, sys, threading, time, traceback
 

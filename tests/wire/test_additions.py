@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# tunnelled
 """What the bus protocol adds to the original's (docs/man/zmqc.5, ADDITIONS)."""
 import os, sys, time
 
@@ -167,7 +168,7 @@ class Times(harness.Case):
         p, s = self.conn(hub), self.conn(hub)
 
         def replayed():
-            c = Conn(hub.path)
+            c = hub.connect()
             try:
                 c.send_raw(frame(op="sub", name="e") + frame(op="ping"))
                 names = []
@@ -253,7 +254,7 @@ class Deliveries(harness.Case):
         after = int(time.time() * 1000) + 1
         for n in range(1, 5):
             got = b.call(v=1, op=("reserve", "ready")[n % 2], name="q")
-            self.assertFrame(got, attempt=n, by="uid:%d" % os.getuid())
+            self.assertFrame(got, attempt=n, by=a.identity())
             self.assertTrue(before <= got["at"] <= after, got)
             b.call(v=1, op="nack", delivery=got["delivery"])
         self.assertFrame(b.call(v=1, op="take", name="q"), attempt=5)
@@ -342,11 +343,12 @@ class Looking(harness.Case):
 
     def test_info(self):
         hub = self.hub("--mailbox-cap", "77", "--max-payload", "1m")
-        info = self.conn(hub).call(v=1, op="info", id="i")["result"]
+        c = self.conn(hub)
+        info = c.call(v=1, op="info", id="i")["result"]
         self.assertEqual(set(info), {"version", "uptime", "features", "limits", "identity"})
         self.assertRegex(info["version"], r"^[0-9]+\.[0-9]+")
         self.assertIsInstance(info["features"], list)
-        self.assertEqual(info["identity"], "uid:%d" % os.getuid())
+        self.assertEqual(info["identity"], c.identity())
         self.assertGreaterEqual(info["uptime"], 0)
         limits = info["limits"]
         self.assertEqual((limits["mailbox-cap"], limits["max-payload"], limits["sub-buffer"],

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# tunnelled
 """The durable mailboxes through the socket: crashes, restarts, stops, and who owns a directory."""
 import os, random, signal, sys, threading, time
 
@@ -34,7 +35,7 @@ class Load:
         """Runs work(connection) on ever new connections until stop."""
         while not self.stop.is_set():
             try:
-                c = Conn(self.hub.path, timeout=5)
+                c = self.hub.connect(timeout=5)
             except OSError:
                 time.sleep(0.01)
                 continue
@@ -111,7 +112,7 @@ class Load:
                 self.hub.kill(signal.SIGKILL)
                 self.hub.start()
                 if self.rng.random() < 0.85:  # else it may be killed while it recovers
-                    c = Conn(self.hub.path, timeout=20)
+                    c = self.hub.connect(timeout=20)
                     c.sync()
                     c.close()
         finally:
@@ -353,6 +354,7 @@ class Restarts(harness.Case):
             self.assertEqual([int(payload(c.recv())) for _ in wanted], wanted)
 
 
+@harness.local("the hub's own disk")
 class Directories(harness.Case):
     def test_two_hubs_never_share_a_directory(self):
         hub = self.hub(durable=True)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# tunnelled
 """Faults that people met in systems like this one, acted out on a hub; time is scaled."""
 import os, random, signal, socket, sys, threading, time
 
@@ -11,7 +12,7 @@ BIG = 2097152
 
 def outcome(hub, body):
     """What one frame with this JSON text does: ("closed", code) or the answer."""
-    c = Conn(hub.path)
+    c = hub.connect()
     try:
         c.send(body if isinstance(body, bytes) else body.encode())
         got = c.recv()
@@ -45,7 +46,7 @@ class H2(harness.Case):
         def join():
             try:
                 for _ in range(200):
-                    s = Conn(hub.path)
+                    s = hub.connect()
                     frames = [frame(v=1, op="sub", id="1", name="ev."),
                               frame(v=1, op="sub", id="2", name="ev.n")]
                     if rng.random() < 0.3:
@@ -314,7 +315,7 @@ class H4(harness.Case):
 
         def works():
             try:
-                c = Conn(hub.path, timeout=1)
+                c = hub.connect(timeout=1)
                 c.sync()
                 c.close()
                 return True
@@ -345,7 +346,7 @@ class H5(harness.Case):
                   frame(v=1, op="ping") * 2000, b"ZMQC\0\1", b"GET / HTTP/1.0\r\n\r\n",
                   frame(v=1, op="req", id="1", name="svc", text="y" * 2000) + big[:70000]]
         for n in range(1000):
-            c = Conn(where if n % 2 else hub.path)
+            c = Conn(where if n % 2 else hub.door().path)
             c.sock.settimeout(0.2)
             try:
                 for part in rng.sample(script, rng.randint(1, 3)):
@@ -472,6 +473,7 @@ class H16(harness.Case):
         self.assertLess(time.monotonic() - start, 1.5 * SLOW)
 
 
+@harness.local("the hub's own TCP listener")
 class R1(harness.Case):
     def test_R1_http_never_reaches_the_bus(self):
         hub = self.hub(listen="tcp://127.0.0.1:%d" % free_port(), start=False)
@@ -543,7 +545,7 @@ class R8(harness.Case):
         parts = [b"Z", b"ZMQC", b"ZMQC\0\0", b"ZMQC\0\0\0\x20", b'ZMQC\0\0\0\x20{"v":1,"op":',
                  frame(v=1, op="put", name="q", text="x" * 5000)[:-1],
                  b"ZMQC\0\x20\0\0" + b" " * 3000]
-        half = [Conn(hub.path) for _ in range(500)]
+        half = [hub.connect() for _ in range(500)]
         for n, c in enumerate(half):
             self.addCleanup(c.close)
             c.send_raw(parts[n % len(parts)])

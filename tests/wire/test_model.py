@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# tunnelled
 """Random operations of several sessions against a naive model of the mailboxes: every frame that
 each session gets is foretold. ZMQCAT_TEST_SEED chooses the sequence; a failure prints the tail."""
 import os, random, signal, sys
@@ -37,7 +38,7 @@ class Model:
 
     def join(self):
         self.numbers += 1
-        self.sessions.append(Session(self.numbers, Conn(self.hub.path, timeout=20)))
+        self.sessions.append(Session(self.numbers, self.hub.connect(timeout=20)))
         self.sessions[-1].conn.sync()
 
     # What the hub should do.
