@@ -1,4 +1,5 @@
-/* sub: every line flushed at once, and an end as soon as the reader has gone. */
+/* sub and take --follow: each message written at once, and an end as soon as the reader has gone.
+ */
 #include "clock.h"
 #include "open.h"
 #include "out.h"
@@ -81,6 +82,54 @@ int zc_follow_sub(const struct zc_args *args)
     status = rc != ZMQCAT_OK ? zc_say_bus(args, bus, rc) : follow(args, bus, &out);
     if (zmqcat_dropped(bus) > 0)
         zc_say_fail(0, args->verb, NULL, "standard output was too slow: deliveries were lost");
+    zc_out_done(&out);
+    zmqcat_free(bus);
+    return status;
+}
+
+/* Takes a message; it is asked for, so that the end of the reader is seen meanwhile and the message
+ * stays where it is. */
+static int take(const struct zc_args *args, struct zmqcat *bus, struct zc_out *out,
+                struct zmqcat_msg *ret_msg)
+{
+    const char *name = args->rest[0];
+    if (zc_out_gone(out))
+        return ZMQCAT_OK;
+    int rc = zmqcat_ask(bus, "take", name, strlen(name), 0, args->wait_ms);
+    while (rc == ZMQCAT_OK) {
+        rc = zmqcat_next(bus, 0, ret_msg);
+        if (rc != ZMQCAT_TIMEOUT || zmqcat_error_code(bus)[0] != '\0' ||
+            !wait_for_hub(bus, out, -1))
+            return rc;
+        rc = ZMQCAT_OK;
+    }
+    return rc;
+}
+
+int zc_follow_take(const struct zc_args *args)
+{
+    struct zmqcat *bus = NULL;
+    int status = zc_open_bus(args, &bus);
+    if (status != 0)
+        return status;
+    struct zc_out out;
+    zc_out_init(&out, bus);
+    for (uint64_t n = 0; status == 0 && (args->count == 0 || n < args->count); n++) {
+        struct zmqcat_msg m;
+        int rc = take(args, bus, &out, &m);
+        if (out.gone)
+            break;
+        if (rc != ZMQCAT_OK) {
+            status = zc_say_bus(args, bus, rc);
+            break;
+        }
+        if (args->json)
+            zc_print_json(&out, &m);
+        else
+            zc_print_payload(&out, &m, args->raw);
+        status = zc_out_flush(&out);
+    }
+    status = out.gone ? 0 : status;
     zc_out_done(&out);
     zmqcat_free(bus);
     return status;

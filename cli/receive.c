@@ -25,6 +25,8 @@ static int take_one(const struct zc_args *args, struct zmqcat *bus, struct zc_ou
 
 int zc_receive_take(const struct zc_args *args)
 {
+    if (args->follow)
+        return zc_follow_take(args);
     struct zmqcat *bus = NULL;
     int status = zc_open_bus(args, &bus);
     if (status != 0)

@@ -25,6 +25,7 @@ int zc_receive_ready(const struct zc_args *args);
 int zc_hold_reserve(const struct zc_args *args);
 int zc_work_run(const struct zc_args *args);
 int zc_follow_sub(const struct zc_args *args);
+int zc_follow_take(const struct zc_args *args);
 int zc_ask_req(const struct zc_args *args);
 int zc_ask_ping(const struct zc_args *args);
 int zc_inspect_stat(const struct zc_args *args);

@@ -1,0 +1,79 @@
+"""take --follow: goes on until the hub or the reader stops, and takes nothing that it cannot write."""
+import json, os, signal, subprocess, sys, time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness
+from harness import CLI, SLOW, cli, wait_for
+
+
+class Follow(harness.Case):
+    def setUp(self):
+        self.bus = self.hub()
+        self.raw = self.conn(self.bus)
+
+    def stat(self, name="jobs"):
+        return self.raw.call(op="stat", id="s", name=name)["result"]
+
+    def start(self, *args):
+        p = subprocess.Popen([CLI, "take", "jobs", "--follow", "-l", self.bus.listen, *args],
+                             bufsize=0, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        for stream in (p.stdout, p.stderr):
+            self.addCleanup(stream.close)
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
+        return p
+
+    def test_each_message_is_written_at_once(self):
+        p = self.start()
+        for text in ("one", "two\n", "three"):
+            self.raw.put("jobs", text)
+            self.assertEqual(p.stdout.readline(), text.strip().encode() + b"\n")
+        p.terminate()
+        self.assertEqual(p.wait(10 * SLOW), -signal.SIGTERM)
+
+    def test_formats(self):
+        self.raw.put("jobs", "a")
+        p = self.start("--json", "--count", "1")
+        self.assertEqual(p.wait(10 * SLOW), 0)
+        self.assertEqual(json.loads(p.stdout.read())["text"], "a")
+        for text in "ab":
+            self.raw.put("jobs", text)
+        p = self.start("--raw", "--count", "2")
+        self.assertEqual((p.wait(10 * SLOW), p.stdout.read()), (0, b"ab"))
+
+    def test_the_end_of_the_hub(self):
+        for sig in (signal.SIGTERM, signal.SIGKILL):
+            p = self.start()
+            wait_for(lambda: self.stat()["waiting"] == 1)
+            self.bus.restart(sig)
+            self.assertEqual(p.wait(10 * SLOW), 1)
+            self.assertIn(b"closed", p.stderr.read())
+            self.raw = self.conn(self.bus)
+
+    def test_when_the_reader_has_gone_nothing_more_is_taken(self):
+        p = self.start()
+        wait_for(lambda: self.stat()["waiting"] == 1)
+        p.stdout.close()
+        self.assertEqual((p.wait(10 * SLOW), p.stderr.read()), (0, b""))
+        self.raw.put("jobs", "kept")
+        self.assertEqual(self.stat()["depth"], 1)
+
+    def test_wait(self):
+        self.raw.put("jobs", "a")
+        p = self.start("--wait", "300ms")
+        self.assertEqual((p.wait(10 * SLOW), p.stdout.read()), (3, b"a\n"))
+        self.assertIn(b"mailbox: empty", p.stderr.read())
+        p = self.start("--wait", "0")
+        self.assertEqual(p.wait(10 * SLOW), 3)
+
+    def test_heartbeats_are_answered(self):
+        self.bus = self.hub("--heartbeat", "100ms")
+        p = self.start()
+        time.sleep(2)
+        cli("put", "jobs", "late", listen=self.bus.listen)
+        self.assertEqual(p.stdout.readline(), b"late\n")
+
+
+if __name__ == "__main__":
+    harness.main()
