@@ -67,5 +67,8 @@ const struct zc_verb zc_verbs[] = {
     {"join", "[TOKEN] [OPTION...]",
      "Joins a hub: starts zmqcat-spoke with these options. `zmqcat-spoke --help` lists them all.",
      NULL, -1, 0, NULL, zc_serve_spoke},
+    {"completion", "bash|zsh|fish",
+     "Prints the completion of this command for a shell, with the names of the hub's mailboxes.",
+     "shell", -1, ZC_ARGS_HELP, zc_completion_run},
     {NULL},
 };
