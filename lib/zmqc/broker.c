@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "zmqc/gift.h"
+#include "zmqc/job.h"
 #include "zmqc/lease.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
 #include "zmqc/settle.h"
+#include "zmqc/transfer.h"
 
 struct zc_broker *zc_broker_new(const struct zc_broker_limits *limits, const uint8_t seed[32],
                                 struct zc_now now)
@@ -29,9 +31,10 @@ struct zc_broker *zc_broker_new(const struct zc_broker_limits *limits, const uin
     b->seq_next = 1;
     b->now = now;
     b->started = now.mono;
-    struct zc_list *lists[] = {&b->mailbox_list, &b->dispatch, &b->dead,  &b->unstored,
-                               &b->yielded,      &b->sessions, &b->dirty, &b->dirty_inner,
-                               &b->stalled,      &b->lines};
+    struct zc_list *lists[] = {&b->jobs,     &b->jobs_dead, &b->transfers,   &b->mailbox_list,
+                               &b->dispatch, &b->dead,      &b->unstored,    &b->yielded,
+                               &b->sessions, &b->dirty,     &b->dirty_inner, &b->stalled,
+                               &b->lines};
     for (size_t i = 0; i < ZC_ARRAY_LEN(lists); i++)
         zc_list_init(lists[i]);
     zc_topics_init(&b->topics, b->key);
@@ -52,6 +55,8 @@ void zc_broker_free(struct zc_broker *b)
     b->journal = NULL; /* nothing is written any more */
     while (!zc_list_empty(&b->sessions))
         zc_broker_detach(b, ZC_CONTAINER(b->sessions.next, struct zc_session, link), b->now);
+    zc_job_free_dead(b);
+    zc_transfer_free_all(b);
     while (!zc_list_empty(&b->unstored))
         zc_message_free(b, ZC_CONTAINER(b->unstored.next, struct zc_message, link));
     while (!zc_list_empty(&b->dead))
@@ -267,6 +272,7 @@ void zc_broker_failed(struct zc_broker *b, struct zc_now now, uint64_t ticket)
     if (b->written > ticket)
         b->written = ticket;
     zc_reply_fail(b, ticket);
+    zc_job_failed(b, ticket);
     zc_settle_failed(b, ticket);
     zc_reply_release_all(b);
     dispatch_all(b);
@@ -286,8 +292,12 @@ void zc_broker_read_done(struct zc_broker *b, struct zc_now now, void *cookie,
                          struct zc_block *body)
 {
     b->now = now;
-    struct zc_message *m = cookie;
-    zc_settle_read_done(b, m, body);
+    if (zc_job_read_done(b, cookie, body)) {
+        zc_job_run(b);
+    } else {
+        struct zc_message *m = cookie;
+        zc_settle_read_done(b, m, body);
+    }
     zc_reply_release_all(b);
     dispatch_all(b);
 }
@@ -349,13 +359,15 @@ void zc_broker_tick(struct zc_broker *b, struct zc_now now)
         zc_list_remove(l);
         zc_broker_resume(b, ZC_CONTAINER(l, struct zc_session, yielded));
     }
+    zc_job_run(b);
     dispatch_all(b);
 }
 
 struct zc_mono zc_broker_deadline(const struct zc_broker *b)
 {
     const struct zc_timer *t = zc_heap_min(&b->timers);
-    if (!zc_list_empty(&b->yielded) || !zc_list_empty(&b->dispatch))
+    bool jobs = !zc_list_empty(&b->jobs) && !b->input_blocked;
+    if (!zc_list_empty(&b->yielded) || !zc_list_empty(&b->dispatch) || jobs)
         return b->now.mono;
     return t != NULL ? t->deadline : ZC_NEVER;
 }

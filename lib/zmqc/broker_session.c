@@ -5,6 +5,7 @@
 
 #include "zmqc/broker.h"
 #include "zmqc/gift.h"
+#include "zmqc/job.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
 
@@ -67,6 +68,7 @@ void zc_broker_detach(struct zc_broker *b, struct zc_session *s, struct zc_now n
     s->state = ZC_SESSION_CLOSED;
     drop_subs(b, s);
     drop_requests(b, s);
+    zc_job_session_end(b, s);
     zc_gift_session_end(b, s);
     zc_heap_remove(&b->timers, &s->timer);
     b->in_bytes -= s->in.len;
@@ -217,6 +219,8 @@ void zc_broker_resume(struct zc_broker *b, struct zc_session *s)
 {
     if (s->state == ZC_SESSION_OPEN && zc_reply_has_room(b, s))
         zc_gift_unpark(b, s);
+    if (s->jobs_count > 0 && zc_reply_has_room(b, s))
+        zc_job_resume(b, s);
     if (!s->paused || s->scanning || s->state != ZC_SESSION_OPEN || input_stopped(b, s))
         return;
     s->heard = b->now.mono; /* it was we who did not listen */
@@ -339,7 +343,7 @@ static struct zc_session *next_dirty(struct zc_list *dirty, bool *ret_close)
     struct zc_session *s = ZC_CONTAINER(l, struct zc_session, dirty);
     *ret_close = s->state == ZC_SESSION_CLOSED ||
                  (s->state == ZC_SESSION_ENDING && zc_session_out_bytes(s) == 0 &&
-                  zc_list_empty(&s->replies) && zc_list_empty(&s->gifts));
+                  zc_list_empty(&s->replies) && zc_list_empty(&s->gifts) && s->jobs_count == 0);
     s->close_told = *ret_close;
     return s;
 }

@@ -38,7 +38,7 @@ void zc_mailbox_free(struct zc_mailbox *mb)
 bool zc_mailbox_idle(const struct zc_mailbox *mb)
 {
     return mb->queued == 0 && mb->delayed == 0 && mb->leased == 0 && mb->pending == 0 &&
-           mb->removing == 0 && mb->waiting == 0;
+           mb->removing == 0 && mb->waiting == 0 && mb->pins == 0;
 }
 
 void zc_mailbox_count(struct zc_mailbox *mb, const struct zc_message *m, int sign)

@@ -59,6 +59,7 @@ struct zc_message {
     bool dead;    /* free it when the read comes back */
     bool settled; /* REMOVING: the removal is durable */
     bool taken;   /* REMOVING by take: a lane or the taker's unsent list has it */
+    bool moving;  /* PENDING: its way back is in a transfer */
     bool revived; /* PENDING again after a take that did not reach its taker */
     bool orphan;  /* REMOVING: the taker is gone, back to the queue when settled */
 };
@@ -80,7 +81,8 @@ struct zc_mailbox {
     struct zc_list groups;  /* those with one, see group.h */
     struct zc_list later;   /* DELAYED messages */
     uint32_t groups_count, groups_idle;
-    uint64_t any; /* waiters without a filter, parked ones too */
+    uint64_t any;  /* waiters without a filter, parked ones too */
+    uint32_t pins; /* somebody works on it: it stays */
     uint64_t queued, delayed, leased, pending, removing, waiting;
     uint64_t bytes; /* payloads queued, delayed and leased */
     uint64_t in, out, redelivered, dropped;
@@ -96,7 +98,7 @@ static inline struct zc_slice zc_mailbox_name(const struct zc_mailbox *mb)
 {
     return zc_slice(mb->name, mb->name_len);
 }
-/* No message in any state and no waiter. */
+/* No message in any state, no waiter, no pin. */
 bool zc_mailbox_idle(const struct zc_mailbox *mb);
 
 /* Enters m at its sequence number: state QUEUED. When memory is refused, it goes to the front. */

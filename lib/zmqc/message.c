@@ -80,6 +80,14 @@ static void drop_body(struct zc_broker *b, struct zc_message *m)
     m->body = NULL;
 }
 
+void zc_message_set_body(struct zc_broker *b, struct zc_message *m, struct zc_block *body)
+{
+    drop_body(b, m);
+    m->body = body;
+    m->body_len = body->len;
+    b->hot_bytes += body->len;
+}
+
 void zc_message_free(struct zc_broker *b, struct zc_message *m)
 {
     struct zc_mailbox *mb = m->mailbox;

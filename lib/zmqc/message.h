@@ -29,6 +29,8 @@ ZC_MUST_CHECK int zc_message_remember(struct zc_broker *b, struct zc_message *m,
 void zc_message_recall_id(struct zc_broker *b, struct zc_message *m);
 void zc_message_forget_id(struct zc_broker *b, struct zc_message *m);
 
+/* Another body, which is taken over. */
+void zc_message_set_body(struct zc_broker *b, struct zc_message *m, struct zc_block *body);
 /* Lets go of the body when it can be read back and the hot window is full. */
 void zc_message_cool(struct zc_broker *b, struct zc_message *m);
 /* Starts reading the body unless it is there. False: it cannot be read. */

@@ -75,7 +75,8 @@ static const struct {
     {"ack", zc_op_ack},   {"nack", zc_op_nack}, {"req", zc_op_req},         {"rep", zc_op_rep},
     {"pub", zc_op_pub},   {"sub", zc_op_sub},   {"unsub", zc_op_unsub},     {"hello", hello},
     {"ping", ping},       {"pong", pong},       {"touch", zc_op_touch},     {"stat", zc_op_stat},
-    {"list", zc_op_list}, {"info", zc_op_info},
+    {"list", zc_op_list}, {"info", zc_op_info}, {"peek", zc_op_peek},       {"purge", zc_op_purge},
+    {"move", zc_op_move},
 };
 
 static void unknown(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
@@ -136,15 +137,17 @@ bool zc_op_check_headers(struct zc_broker *b, struct zc_session *s, const struct
     return why == NULL;
 }
 
-/* Whatever it holds, its delivery fits a frame: every byte of a string may be escaped there. With
- * the limits as they come it always does. */
+bool zc_op_fits(size_t payload, size_t strings, size_t headers)
+{
+    return (payload + 2) / 3 * 4 + 6 * strings + 8 * headers + HUB_FIELDS <= ZC_FRAME_BODY_MAX;
+}
+
+/* With the limits as they come it always is. */
 static bool deliverable(const struct zc_session *s, const struct zc_msg *m)
 {
     size_t strings =
         m->headers_bytes + m->name.len + m->id.len + zc_op_from(s, m).len + strlen(s->identity);
-    return (zc_msg_payload(m).len + 2) / 3 * 4 + 6 * strings + 8 * (size_t)m->headers_count +
-               HUB_FIELDS <=
-           ZC_FRAME_BODY_MAX;
+    return zc_op_fits(zc_msg_payload(m).len, strings, m->headers_count);
 }
 
 bool zc_op_check_message(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)

@@ -27,6 +27,10 @@ void zc_op_ready(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_ack(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_nack(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_touch(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+/* op_box.c */
+void zc_op_peek(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_purge(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_move(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 /* op_query.c */
 void zc_op_stat(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_list(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
@@ -43,6 +47,9 @@ bool zc_op_check_headers(struct zc_broker *b, struct zc_session *s, const struct
 /* End of life asked for: monotonic instant and wall time (0: none). False: it is over already. */
 bool zc_op_lifetime(const struct zc_broker *b, const struct zc_msg *m, struct zc_mono *ret_expires,
                     int64_t *ret_expires_ms);
+/* Whatever it holds, its delivery fits a frame: every byte of the strings (ids, names, identity,
+ * headers) may be escaped there. */
+bool zc_op_fits(size_t payload, size_t strings, size_t headers);
 /* The filter of sub, reserve or ready; NULL when it allows all. False: an err was sent. */
 bool zc_op_filter(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
                   struct zc_filter **ret_filter);

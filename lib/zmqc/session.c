@@ -19,9 +19,9 @@ struct zc_session *zc_session_new(const char *identity, const char *name)
     struct zc_session *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return NULL;
-    struct zc_list *lists[] = {&s->link,    &s->dirty,      &s->stalled, &s->yielded,
-                               &s->out,     &s->unsent,     &s->replies, &s->gifts,
-                               &s->waiters, &s->deliveries, &s->subs,    &s->requests};
+    struct zc_list *lists[] = {&s->link,   &s->dirty,    &s->stalled, &s->yielded, &s->out,
+                               &s->unsent, &s->replies,  &s->gifts,   &s->waiters, &s->deliveries,
+                               &s->subs,   &s->requests, &s->jobs};
     for (size_t i = 0; i < ZC_ARRAY_LEN(lists); i++)
         zc_list_init(lists[i]);
     s->identity = copy_text(identity);

@@ -71,8 +71,8 @@ struct zc_session {
     uint32_t held_count, held_subs;
     uint64_t held_bytes;
 
-    struct zc_list waiters, deliveries, subs, requests;
-    uint32_t waiters_count, deliveries_count, subs_count, requests_count;
+    struct zc_list waiters, deliveries, subs, requests, jobs;
+    uint32_t waiters_count, deliveries_count, subs_count, requests_count, jobs_count;
     uint64_t pub_mark;   /* last publication that was matched, for one copy a session */
     uint32_t match_slot; /* its place among the matches of that publication */
 

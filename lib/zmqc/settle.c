@@ -7,6 +7,7 @@
 #include "zmqc/gift.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
+#include "zmqc/transfer.h"
 
 int zc_settle_reserve(struct zc_broker *b, uint32_t n)
 {
@@ -108,7 +109,9 @@ void zc_settle_synced(struct zc_broker *b, uint64_t ticket)
         struct zc_entry e = b->entries[b->entries_first];
         b->entries_first = (b->entries_first + 1) % b->entries_cap;
         b->entries_len--;
-        if (e.put)
+        if (e.message->moving)
+            zc_transfer_done(b, e.message);
+        else if (e.put)
             zc_message_show(b, e.message);
         else
             removal_synced(b, e.message);
@@ -123,6 +126,10 @@ void zc_settle_failed(struct zc_broker *b, uint64_t ticket)
             break;
         b->entries_len--;
         struct zc_message *m = e.message;
+        if (m->moving) {
+            zc_transfer_failed(b, m);
+            continue;
+        }
         if (e.put) {
             m->place = 0;
             if (m->revived) /* acknowledged once: memory keeps it */

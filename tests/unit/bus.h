@@ -83,7 +83,7 @@ static const char *bus_call(struct zc_session *s, const char *json)
     return bus_recv(s);
 }
 
-static void bus_advance_ms(int64_t ms)
+static inline void bus_advance_ms(int64_t ms)
 {
     bus_now.mono.ns += ms * ZC_NS_PER_MS;
     bus_now.wall.ms += ms;
@@ -91,7 +91,7 @@ static void bus_advance_ms(int64_t ms)
 }
 
 /* What the hub says of s: ZC_HUB_CLOSE if it is among the events due, else ZC_HUB_OUTPUT. */
-static enum zc_hub_event_kind bus_fate(struct zc_session *s)
+static inline enum zc_hub_event_kind bus_fate(struct zc_session *s)
 {
     struct zc_hub_event ev;
     enum zc_hub_event_kind fate = ZC_HUB_OUTPUT;

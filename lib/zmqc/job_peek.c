@@ -1,0 +1,172 @@
+/* What a peek shows: the next messages of a mailbox, in order, and nothing changes; see job.h. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zmqc/job.h"
+#include "zmqc/message.h"
+#include "zmqc/reply.h"
+
+/* The lowest sequence numbers of the heap, in order: its top, then always the lowest of the
+ * children of what was given. `open` is a small heap of slots. */
+struct walk {
+    const struct zc_heap *heap;
+    uint32_t open[ZC_MSG_MAX_MAX + 2];
+    uint32_t len;
+};
+
+static struct zc_message *message_at(const struct zc_heap *h, uint32_t slot)
+{
+    return ZC_CONTAINER(h->nodes[slot], struct zc_message, order);
+}
+
+static bool lower(const struct walk *w, uint32_t i, uint32_t k)
+{
+    return message_at(w->heap, w->open[i])->seq < message_at(w->heap, w->open[k])->seq;
+}
+
+static void swap(struct walk *w, uint32_t i, uint32_t k)
+{
+    uint32_t slot = w->open[i];
+    w->open[i] = w->open[k];
+    w->open[k] = slot;
+}
+
+static void walk_add(struct walk *w, uint32_t slot)
+{
+    if (slot >= w->heap->len || w->len >= ZC_ARRAY_LEN(w->open))
+        return;
+    uint32_t i = w->len++;
+    w->open[i] = slot;
+    for (; i > 0 && lower(w, i, (i - 1) / 2); i = (i - 1) / 2)
+        swap(w, i, (i - 1) / 2);
+}
+
+static struct zc_message *walk_peek(const struct walk *w)
+{
+    return w->len > 0 ? message_at(w->heap, w->open[0]) : NULL;
+}
+
+static void walk_next(struct walk *w)
+{
+    uint32_t slot = w->open[0], i = 0;
+    w->open[0] = w->open[--w->len];
+    for (;;) {
+        uint32_t child = 2 * i + 1;
+        if (child >= w->len)
+            break;
+        if (child + 1 < w->len && lower(w, child + 1, child))
+            child++;
+        if (!lower(w, child, i))
+            break;
+        swap(w, i, child);
+        i = child;
+    }
+    walk_add(w, 2 * slot + 1);
+    walk_add(w, 2 * slot + 2);
+}
+
+bool zc_job_peek_collect(struct zc_broker *b, struct zc_job *j)
+{
+    struct walk back = {.heap = &j->from->returned};
+    struct zc_list *l = j->from->queue.next, *end = &j->from->queue;
+    uint64_t most = j->left < j->from->queued ? j->left : j->from->queued;
+    j->looks = calloc(most + 1, sizeof(*j->looks));
+    if (j->looks == NULL)
+        return false;
+    walk_add(&back, 0);
+    while (j->looks_len < most) {
+        struct zc_message *m = walk_peek(&back), *first = NULL;
+        if (l != end)
+            first = ZC_CONTAINER(l, struct zc_message, link);
+        if (m == NULL && first == NULL)
+            break;
+        if (m == NULL || (first != NULL && first->seq < m->seq)) {
+            m = first;
+            l = l->next;
+        } else {
+            walk_next(&back);
+        }
+        if (m->expires.ns <= b->now.mono.ns)
+            continue;
+        struct zc_job_look *look = &j->looks[j->looks_len++];
+        *look = (struct zc_job_look){.place = m->place, m->body_len, m->attempt};
+        if (m->body != NULL)
+            look->body = zc_block_ref(m->body);
+    }
+    j->session->cost += j->looks_len;
+    return true;
+}
+
+static void show(struct zc_broker *b, struct zc_job *j, bool last)
+{
+    struct zc_msg *out = &b->out;
+    struct zc_item item;
+    int err = zc_item_decode(zc_block_slice(j->shown), &item);
+    ZC_ASSERT(err == 0); /* checked when it was stored, or just now */
+    zc_msg_clear(out);
+    out->op = zc_slice_str("msg");
+    out->id = j->id_len > 0 ? zc_slice(j->id, j->id_len) : item.id;
+    out->name = item.name;
+    out->from = item.from;
+    out->by = item.by;
+    out->headers_count = item.headers_count;
+    out->headers_bytes = zc_item_headers(&item, out->headers);
+    out->has = ZC_MSG_HAS_AT | (j->shown_attempt > 0 ? ZC_MSG_HAS_ATTEMPT : 0);
+    out->attempt = j->shown_attempt;
+    out->at = item.at_ms;
+    out->peek = true;
+    out->end = last && j->with_max;
+    zc_msg_set_payload(out, item.payload);
+    zc_reply_send(b, j->session, out, 0);
+    j->count++;
+    zc_block_unref(j->shown);
+    j->shown = NULL;
+}
+
+/* The body of the next look, or NULL: it is being read (*ret_wait), or is no more. */
+static struct zc_block *next_body(struct zc_broker *b, struct zc_job *j, bool *ret_wait)
+{
+    struct zc_job_look *look = &j->looks[j->next];
+    struct zc_block *body = look->body != NULL ? look->body : j->body;
+    struct zc_item item;
+    *ret_wait = false;
+    if (body == NULL && look->body_len > 0) {
+        *ret_wait = zc_job_read(b, j, look->place, look->body_len);
+        look->body_len = 0; /* once */
+        if (*ret_wait)
+            return NULL;
+    }
+    if (look->body != NULL)
+        look->body = NULL;
+    else
+        j->body = NULL;
+    if (body != NULL && zc_item_decode(zc_block_slice(body), &item) == 0)
+        return body;
+    zc_block_unref(body);
+    return NULL;
+}
+
+bool zc_job_peek_step(struct zc_broker *b, struct zc_job *j)
+{
+    for (; j->next < j->looks_len; j->next++) {
+        bool wait;
+        if (zc_reply_over_bound(b, j->session))
+            return false; /* until it has read some */
+        struct zc_block *body = next_body(b, j, &wait);
+        if (wait)
+            return false;
+        if (body == NULL)
+            continue;
+        if (j->shown != NULL)
+            show(b, j, false);
+        j->shown = body;
+        j->shown_attempt = j->looks[j->next].attempt;
+    }
+    if (j->shown != NULL)
+        show(b, j, true);
+    if (j->count == 0)
+        zc_reply_err(b, j->session, zc_slice(j->id, j->id_len), "empty", "mailbox: empty");
+    j->stopped = true;
+    return true;
+}
