@@ -66,6 +66,14 @@ int zc_open_again(const struct zc_args *args, struct zmqcat **ret_bus)
     return rc;
 }
 
+int zc_open_control_again(const struct zc_args *args, struct zmqcat **ret_bus)
+{
+    const char *source;
+    bool given = args->control != NULL && args->control[0] != '\0';
+    return zmqcat_open_control(given ? args->control : NULL, given ? NULL : named(args, &source),
+                               ret_bus);
+}
+
 int zc_open_control(const struct zc_args *args, struct zmqcat **ret_bus)
 {
     const char *source = "--control", *text = args->control;
@@ -77,6 +85,6 @@ int zc_open_control(const struct zc_args *args, struct zmqcat **ret_bus)
     if (status != 0)
         return status;
     struct zmqcat *bus;
-    int rc = zmqcat_open_control(given ? text : NULL, given ? NULL : text, &bus);
+    int rc = zc_open_control_again(args, &bus);
     return opened(args, rc, bus, ret_bus);
 }

@@ -4,11 +4,12 @@
 
 #include "args.h"
 
-/* Open_bus and open_control return 0, or the exit status after saying what is wrong: 78 for an
- * address that cannot be one, 1 when nobody answers there. */
+/* Both return 0, or the exit status after saying what is wrong: 78 for an address that cannot be
+ * one, 1 when nobody answers there. */
 int zc_open_bus(const struct zc_args *args, struct zmqcat **ret_bus);
-/* The same without a word: returns an enum zmqcat_error, and *ret_bus as zmqcat_open does. */
-int zc_open_again(const struct zc_args *args, struct zmqcat **ret_bus);
 int zc_open_control(const struct zc_args *args, struct zmqcat **ret_bus);
+/* The same without a word: they return an enum zmqcat_error, and *ret_bus as zmqcat_open does. */
+int zc_open_again(const struct zc_args *args, struct zmqcat **ret_bus);
+int zc_open_control_again(const struct zc_args *args, struct zmqcat **ret_bus);
 
 #endif

@@ -33,6 +33,7 @@ int zc_inspect_ls(const struct zc_args *args);
 int zc_inspect_status(const struct zc_args *args);
 int zc_inspect_trace(const struct zc_args *args);
 int zc_completion_run(const struct zc_args *args);
+int zc_top_run(const struct zc_args *args);
 int zc_key_gen(const struct zc_args *args);
 int zc_key_node(const struct zc_args *args);
 int zc_token_show(const struct zc_args *args);

@@ -1,0 +1,123 @@
+"""top: a page at a terminal, lines in a pipe, JSON for programs."""
+import fcntl, json, os, pty, re, select, signal, struct, subprocess, sys, termios, time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness
+from harness import CLI, SLOW, cli
+
+
+class Top(harness.Case):
+    def setUp(self):
+        self.bus = self.hub()
+
+    def z(self, *args, **more):
+        return cli(*args, listen=self.bus.listen, **more)
+
+    def start(self, *args, **more):
+        argv = [CLI, "top", "-l", self.bus.listen, *args]
+        p = subprocess.Popen(argv, **dict({"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                                           "stderr": subprocess.PIPE, "bufsize": 0}, **more))
+        for stream in (p.stdout, p.stderr):
+            if stream:
+                self.addCleanup(stream.close)
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
+        return p
+
+    def test_json_is_the_status_on_each_line(self):
+        self.z("put", "jobs", "x")
+        got = self.z("top", "--json", "--count", "3", "--interval", "50ms")
+        self.assertEqual((got.returncode, got.stderr), (0, b""))
+        looks = [json.loads(line) for line in got.stdout.splitlines()]
+        self.assertEqual(len(looks), 3)
+        one = json.loads(self.z("status", "--json").stdout)
+        for look in looks:
+            self.assertEqual(list(look), list(one))
+            self.assertEqual(look["queued"], 1)
+
+    def test_lines_when_piped(self):
+        p = self.start("--interval", "300ms")
+        first = p.stdout.readline().decode()
+        self.assertRegex(first, r"\A\d\d:\d\d:\d\d sessions=0 mailboxes=0 queued=0 leased=0 "
+                                r"delayed=0 waiting=0 puts=0 redelivered=0 dropped=0 "
+                                r"storage.state=memory\n\Z")
+        for i in range(3):
+            self.z("put", "jobs", "x")
+        seen = [p.stdout.readline().decode() for _ in range(12)]
+        self.assertIn(" mailboxes=1 queued=3 ", seen[-1])
+        self.assertIn(" puts=3 puts/s=0.0 ", seen[-1])
+        rates = [float(re.search(r"puts/s=([0-9.]+)", line)[1]) for line in seen]
+        self.assertAlmostEqual(sum(rates) * 0.3, 3, delta=1)
+        p.stdout.close()
+        self.assertEqual((p.wait(10 * SLOW), p.stderr.read()), (0, b""))
+
+    def test_the_hub_goes_and_returns(self):
+        p = self.start("--interval", "50ms")
+        p.stdout.readline()
+        self.bus.kill()
+        self.assertRegex(p.stderr.readline(), rb"\Azmqcat: top: .*: waiting until it is back\n\Z")
+        time.sleep(0.3)
+        while select.select([p.stdout], [], [], 0)[0]:
+            os.read(p.stdout.fileno(), 65536)
+        self.bus.start()
+        self.assertIn(b"storage.state=memory", p.stdout.readline())
+        p.terminate()
+        self.assertEqual(p.wait(10 * SLOW), -signal.SIGTERM)
+        self.assertEqual(p.stderr.read(), b"")
+
+    def page(self, *args):
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 100, 0, 0))
+        before = termios.tcgetattr(theirs)
+        p = self.start(*args, stdin=theirs, stdout=theirs)
+        self.addCleanup(os.close, ours)
+        self.addCleanup(os.close, theirs)
+        return p, ours, theirs, before
+
+    def read(self, fd, pattern):
+        seen, end = b"", time.monotonic() + 10 * SLOW
+        while not re.search(pattern, seen):
+            self.assertLess(time.monotonic(), end, seen)
+            if select.select([fd], [], [], 0.1)[0]:
+                seen += os.read(fd, 65536)
+        return seen
+
+    def test_a_page_at_a_terminal(self):
+        p, ours, theirs, before = self.page("--interval", "100ms")
+        seen = self.read(ours, rb"storage.state +memory")
+        self.assertIn(b"\x1b[?1049h\x1b[Hzmqcat top  ", seen)
+        self.assertNotEqual(termios.tcgetattr(theirs)[3], before[3])
+        self.z("put", "jobs", "x")
+        self.read(ours, rb"queued +1 ")
+        self.read(ours, rb"puts +1 +[0-9.]+/s")
+        self.bus.kill()
+        self.read(ours, rb"AWAY: ")
+        self.bus.start()
+        self.read(ours, rb"q ends\x1b")
+        os.write(ours, b"xq")
+        self.read(ours, rb"\x1b\[\?1049l")
+        self.assertEqual((p.wait(10 * SLOW), p.stderr.read()), (0, b""))
+        self.assertEqual(termios.tcgetattr(theirs), before)
+
+    def test_signals_restore_the_terminal(self):
+        for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            p, ours, theirs, before = self.page()
+            self.read(ours, rb"uptime")
+            p.send_signal(sig)
+            self.read(ours, rb"\x1b\[\?1049l")
+            self.assertEqual(p.wait(10 * SLOW), 0)
+            self.assertEqual(termios.tcgetattr(theirs), before)
+
+    def test_bad_input(self):
+        for args in (("--interval", "0"), ("--interval", "x"), ("--count", "0"), ("extra",),
+                     ("--wait", "1")):
+            got = self.z("top", *args)
+            self.assertEqual((got.returncode, got.stdout), (2, b""), args)
+        got = cli("top", listen="/nowhere/s")
+        self.assertEqual((got.returncode, got.stdout), (1, b""))
+        self.assertIn(b"/nowhere/s.ctl", got.stderr)
+        self.assertEqual(cli("top", listen="tcp://127.0.0.1:1").returncode, 2)
+
+
+if __name__ == "__main__":
+    harness.main()
