@@ -1,10 +1,11 @@
 """Hub, relay and spokes as processes: the bus and forwarded ports through the tunnel, and what must
 not be seen of it."""
-import hashlib, os, re, socket, stat, sys, threading
+import hashlib, os, re, socket, stat, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
-from harness import Case, cli, nodekey, read_file, tempdir, wait_for, write_file
+from harness import (Case, Conn, TunnelledHub, cli, nodekey, payload, read_file, tempdir, together,
+                     wait_for, write_file)
 
 
 class Bus(Case):
@@ -205,6 +206,41 @@ class Many(Case):
             got = c.call(v=1, op="take", name="m", id="t")
             self.assertFrame(got, text=str(i), by=nodekey(spokes[i].key))
         self.assertEqual(len(h.status()["tunnel"]["peers"]), 10)
+
+    def test_one_of_ten_is_killed(self):
+        """Nine go on as if nothing were. What its clients held returns with the leases' end, or when
+        it comes back; without either after a minute, as from a host that is gone."""
+        h = TunnelledHub()
+        self.addCleanup(h.__exit__)
+        workers = [self.conn(h, hello=True) for _ in range(10)]
+        local = Conn(h.path)
+        self.addCleanup(local.close)
+        for i in range(10):
+            local.put("jobs", str(i))
+        held = [w.call(v=1, op="reserve", name="jobs", lease=600) for w in workers]
+        self.assertEqual([payload(m) for m in held], [b"%d" % i for i in range(10)])
+        local.put("short", "x")
+        self.assertEqual(workers[3].call(v=1, op="reserve", name="short", lease=2)["op"], "msg")
+        victim, left = h.spokes[3], workers[:3] + workers[4:]
+        threads = [lambda w=w, n=n: self.echo(w, "own%d" % n) for n, w in enumerate(left)]
+        together(lambda: (time.sleep(0.1), victim.kill()), *threads)
+        for w, m in zip(left, held[:3] + held[4:]):
+            self.assertEqual(w.call(v=1, op="ack", delivery=m["delivery"])["op"], "ok")
+        self.assertTrue(workers[3].closed())
+        got = local.call(v=1, op="take", name="short", wait=9)
+        self.assertFrame(got, op="msg", text="x", attempt=2)
+        victim.start()
+        got = local.call(v=1, op="take", name="jobs", wait=9)
+        self.assertFrame(got, op="msg", text="3", attempt=2)
+        wait_for(lambda: h.status()["sessions"] == 10)
+        again = self.conn(victim, hello=True)
+        self.assertEqual(again.put("jobs", "back")["op"], "ok")
+        self.assertFrame(local.call(v=1, op="take", name="jobs"), text="back", by=victim.identity())
+
+    def echo(self, c, name):
+        for i in range(300):
+            self.assertEqual(c.put(name, "%d " % i + "x" * 1000)["op"], "ok")
+            self.assertEqual(payload(c.call(v=1, op="take", name=name)).split()[0], b"%d" % i)
 
 
 class Secrets(Case):
