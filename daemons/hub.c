@@ -5,19 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "host/clock.h"
 #include "host/disk.h"
 #include "host/host.h"
-#include "host/limits.h"
-#include "host/service.h"
 #include "hub_options.h"
 #include "hub_tunnel.h"
 #include "node/hub.h"
 #include "sockets.h"
+#include "start.h"
 
 /* Everything main owns. All zero is a state that done() takes. */
 struct daemon {
@@ -55,10 +53,9 @@ static int make_hub(struct daemon *d)
 {
     uint8_t seed[32];
     struct zc_hub_tunnel_config tunnel;
-    if (getentropy(seed, sizeof(seed)) < 0) {
-        zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "the system gives no random bytes");
-        return 1;
-    }
+    int r = zc_start_seed(&d->log, seed);
+    if (r != 0)
+        return r;
     d->options.hub.version = ZC_VERSION;
     if (d->tunnel != NULL) {
         zc_daemon_tunnel_config(d->tunnel, &tunnel);
@@ -66,11 +63,7 @@ static int make_hub(struct daemon *d)
     }
     d->hub = zc_hub_new(&d->options.hub, seed, zc_clock_now());
     zc_secret_wipe(seed, sizeof(seed));
-    if (d->hub == NULL) {
-        zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "out of memory at the start");
-        return 1;
-    }
-    return 0;
+    return d->hub != NULL ? 0 : zc_start_no_memory(&d->log);
 }
 
 static void on_event(void *arg, struct zc_host *h, const struct zc_hub_event *e)
@@ -95,12 +88,9 @@ static int run(struct daemon *d, int files_max)
         .on_event = on_event,
         .arg = d,
     };
-    int code = 1;
-    if (zc_host_init(&d->host, &config) == 0)
+    int code = zc_start_loop(&d->host, &config);
+    if (code == 0)
         code = zc_host_run(&d->host);
-    else
-        zc_logsink_line(&d->log, ZC_LOGSINK_ERR,
-                        "cannot start the event loop: out of memory or of file descriptors");
     zc_host_done(&d->host);
     return code;
 }
@@ -119,17 +109,15 @@ static void done(struct daemon *d)
 int main(int argc, char **argv)
 {
     static struct daemon d;
-    int files_max = zc_limits_apply();
-    bool journal = zc_service_owns_log();
-    zc_logsink_init(&d.log, STDERR_FILENO, ZC_LOGSINK_INFO, journal);
+    int files_max = zc_start_process(&d.log);
     int code = zc_hub_options_parse(argc, argv, &d.log, &d.options);
     if (code != ZC_OPTIONS_RUN) {
         zc_hub_options_done(&d.options);
         return code;
     }
-    d.log.level = d.options.shared.log_level;
-    zc_limits_hold_signals(true); /* until the loop takes them */
-    code = d.options.local ? 0 : zc_daemon_tunnel_new(&d.options, &d.log, &d.tunnel);
+    code = zc_start_options(&d.options.shared, files_max);
+    if (code == 0 && !d.options.local)
+        code = zc_daemon_tunnel_new(&d.options, &d.log, &d.tunnel);
     if (code == 0)
         code = open_store(&d);
     if (code == 0)

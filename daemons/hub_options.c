@@ -18,17 +18,7 @@ static const char HELP[] =
     "through\n"
     "the tunnel, of every host that joins with the token.\n"
     "\n"
-    "  --local                no tunnel: serve this host only\n"
-    "  --listen ADDR          bus socket, repeatable: unix:///path, /path, ./path, "
-    "tcp://host:port,\n"
-    "                         host:port, [::1]:port (default: sockets handed over by the service\n"
-    "                         manager, else unix:///tmp/zmqcat-<uid>.sock)\n"
-    "  --control ADDR         the administrator's socket (default: the one handed over as "
-    "`control`,\n"
-    "                         else the first unix --listen path plus .ctl)\n"
-    "  --socket-mode MODE     octal mode of bus sockets made here (0600; 0660 with a group)\n"
-    "  --socket-group GROUP   group of bus sockets made here\n"
-    "\n"
+    "  --local                no tunnel: serve this host only\n" ZC_OPTIONS_HELP_SOCKETS "\n"
     "  --key-file FILE        this hub's identity, made when missing, so that its token stays the\n"
     "                         same ($STATE_DIRECTORY/hub.key, else a fresh one at each start)\n"
     "  --token-out FILE       where the token is written, for its owner only "
@@ -57,15 +47,12 @@ static const char HELP[] =
     "  --mailboxes-max N      mailboxes (100000)\n"
     "  --sessions-max N       connected clients (20000)\n"
     "  --session-bytes SIZE   output waiting for one client (8m)\n"
-    "\n"
-    "  --name NAME            this hub's name in its status line\n"
-    "  --quiet                print warnings and errors only\n"
-    "  --log-level LEVEL      err, warning, notice, info, debug (info)\n"
-    "  --trace                print one line for each frame, never a payload\n"
-    "  --help, --version\n"
-    "\n"
-    "Sizes are bytes or end in k, m or g; durations look like 300ms, 5s, 1m30s.\n"
-    "Exit codes: 0 stopped, 1 failed, 2 usage, 78 a value that cannot be used.\n";
+    "\n" ZC_OPTIONS_HELP_LOG(
+        "hub") "  --trace                print one line for each frame, never a payload\n"
+               "  --help, --version\n"
+               "\n"
+               "Sizes are bytes or end in k, m or g; durations look like 300ms, 5s, 1m30s.\n"
+               "Exit codes: 0 stopped, 1 failed, 2 usage, 78 a value that cannot be used.\n";
 
 static int take_mailbox(struct zc_options *o, void *own, const struct zc_options_spec *spec,
                         const char *value)

@@ -9,11 +9,11 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "host/relaymap.h"
 #include "host/secretfile.h"
 #include "hub_allow.h"
 #include "identity.h"
 #include "region.h"
+#include "start.h"
 #include "tunnel/token.h"
 #include "tunnel/tunnel.h"
 
@@ -120,10 +120,8 @@ int zc_daemon_tunnel_new(const struct zc_hub_options *options, struct zc_logsink
                          struct zc_daemon_tunnel **ret_tunnel)
 {
     struct zc_daemon_tunnel *t = calloc(1, sizeof(*t));
-    if (t == NULL) {
-        zc_logsink_line(log, ZC_LOGSINK_ERR, "out of memory at the start");
-        return 1;
-    }
+    if (t == NULL)
+        return zc_start_no_memory(log);
     t->o = options;
     t->log = log;
     int r = open_files(t);
@@ -167,28 +165,13 @@ static void on_relays(void *arg, const struct zc_relaymap_result *r)
 {
     struct zc_daemon_tunnel *t = arg;
     struct zc_tunnel *tunnel = zc_hub_tunnel(t->host->config.hub);
-    if (r->why[0] != '\0')
-        zc_hub_say_warning(t->host->config.hub, zc_host_now(t->host), r->why);
+    zc_start_map_says(t->host, r);
     if (r->err != 0)
         return;
     t->region.id = r->region_id;
     if (zc_tunnel_set_relays(tunnel, zc_host_now(t->host), r->relays, r->count,
                              zc_region_short_id(r->region_id)) != 0)
         zc_logsink_line(t->log, ZC_LOGSINK_ERR, "the relays of the map cannot be used");
-}
-
-static void find_relays(struct zc_daemon_tunnel *t)
-{
-    char store[PATH_MAX];
-    const char *source = t->o->shared.derp_map;
-    struct zc_relaymap_config config = {
-        .source = source != NULL ? source : ZC_RELAYMAP_URL,
-        .store = zc_identity_map_path(store) ? store : NULL,
-        .server = true,
-        .region = t->region.id,
-    };
-    if (t->region.count == 0 && zc_relaymap_start(t->host, &config, on_relays, t) != 0)
-        zc_logsink_line(t->log, ZC_LOGSINK_ERR, "no tunnel: out of memory");
 }
 
 /* The region that was chosen stays, so that the token does. */
@@ -290,7 +273,8 @@ void zc_daemon_tunnel_event(struct zc_daemon_tunnel *t, struct zc_host *h,
     t->host = h;
     switch (e->kind) {
     case ZC_HUB_READY:
-        find_relays(t);
+        if (t->region.count == 0)
+            zc_start_relays(h, &t->o->shared, true, t->region.id, on_relays, t);
         break;
     case ZC_HUB_ONLINE:
         keep_region(t);

@@ -44,6 +44,23 @@ struct zc_options {
     size_t forward_count;
 };
 
+/* Help that is the same for all daemons. */
+#define ZC_OPTIONS_HELP_SOCKETS                                                                    \
+    "  --listen ADDR          bus socket, repeatable: unix:///path, /path, ./path, "               \
+    "tcp://host:port,\n"                                                                           \
+    "                         host:port, [::1]:port (default: sockets handed over by the "         \
+    "service\n"                                                                                    \
+    "                         manager, else unix:///tmp/zmqcat-<uid>.sock)\n"                      \
+    "  --control ADDR         the administrator's socket (default: the one handed over as "        \
+    "`control`,\n"                                                                                 \
+    "                         else the first unix --listen path plus .ctl)\n"                      \
+    "  --socket-mode MODE     octal mode of bus sockets made here (0600; 0660 with a group)\n"     \
+    "  --socket-group GROUP   group of bus sockets made here\n"
+#define ZC_OPTIONS_HELP_LOG(who)                                                                   \
+    "  --name NAME            this " who "'s name in its status line\n"                            \
+    "  --quiet                print warnings and errors only\n"                                    \
+    "  --log-level LEVEL      err, warning, notice, info, debug (info)\n"
+
 struct zc_options_spec {
     const char *name;
     bool value; /* takes one */

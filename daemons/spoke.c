@@ -6,23 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/text.h"
 #include "host/clock.h"
 #include "host/host.h"
-#include "host/limits.h"
 #include "host/relay.h"
 #include "host/relaymap.h"
-#include "host/service.h"
 #include "identity.h"
 #include "node/spoke.h"
 #include "region.h"
 #include "sockets.h"
 #include "spoke_options.h"
 #include "spoke_token.h"
+#include "start.h"
 
 #define TOKEN_POLL_MS 1000
 
@@ -67,24 +65,9 @@ static void join(struct daemon *d, const struct zc_derpmap_node *relays, uint32_
 static void on_relays(void *arg, const struct zc_relaymap_result *r)
 {
     struct daemon *d = arg;
-    if (r->why[0] != '\0')
-        zc_hub_say_warning(d->spoke, zc_host_now(&d->host), r->why);
+    zc_start_map_says(&d->host, r);
     if (r->err == 0)
         join(d, r->relays, r->count);
-}
-
-/* A token that names only a region's number needs the map. */
-static void find_relays(struct daemon *d)
-{
-    char store[PATH_MAX];
-    const char *source = d->options.shared.derp_map;
-    struct zc_relaymap_config config = {
-        .source = source != NULL ? source : ZC_RELAYMAP_URL,
-        .store = zc_identity_map_path(store) ? store : NULL,
-        .region = d->token.region_id,
-    };
-    if (zc_relaymap_start(&d->host, &config, on_relays, d) != 0)
-        zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "no tunnel: out of memory");
 }
 
 /* The token is good: use it, and the start is over. */
@@ -95,8 +78,8 @@ static void use_token(struct daemon *d)
     zc_relaymap_free(d->host.map);
     if (d->token.regions_count > 0)
         join(d, &d->token.nodes[r->nodes_first], r->nodes_count);
-    else
-        find_relays(d);
+    else /* it names a region's number only */
+        zc_start_relays(&d->host, &d->options.shared, false, d->token.region_id, on_relays, d);
     zc_host_ready(&d->host);
 }
 
@@ -214,20 +197,16 @@ static int make_spoke(struct daemon *d)
 {
     uint8_t seed[32];
     struct zc_spoke_config config;
-    if (getentropy(seed, sizeof(seed)) < 0) {
-        zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "the system gives no random bytes");
-        return 1;
-    }
+    int r = zc_start_seed(&d->log, seed);
+    if (r != 0)
+        return r;
     zc_spoke_config_default(&config);
     config.private_key = &d->keys.private_key;
     config.wait_hub_ms = d->options.wait_hub_ms;
     config.trace = d->options.shared.trace;
     d->spoke = zc_spoke_new(&config, seed, zc_clock_now());
     zc_secret_wipe(seed, sizeof(seed));
-    if (d->spoke != NULL)
-        return 0;
-    zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "out of memory at the start");
-    return 1;
+    return d->spoke != NULL ? 0 : zc_start_no_memory(&d->log);
 }
 
 static int run(struct daemon *d, int files_max)
@@ -245,13 +224,11 @@ static int run(struct daemon *d, int files_max)
         .on_event = on_event,
         .arg = d,
     };
-    int code = 1;
-    int r = zc_host_init(&d->host, &config);
-    if (r == 0 && uv_timer_init(&d->host.loop, &d->poll) == 0)
+    int code = zc_start_loop(&d->host, &config);
+    if (code == 0) {
+        uv_timer_init(&d->host.loop, &d->poll);
         code = zc_host_run(&d->host);
-    else
-        zc_logsink_line(&d->log, ZC_LOGSINK_ERR,
-                        "cannot start the event loop: out of memory or of file descriptors");
+    }
     zc_host_done(&d->host);
     return code;
 }
@@ -282,15 +259,13 @@ static void done(struct daemon *d)
 int main(int argc, char **argv)
 {
     static struct daemon d;
-    int files_max = zc_limits_apply();
-    bool journal = zc_service_owns_log();
-    zc_logsink_init(&d.log, STDERR_FILENO, ZC_LOGSINK_INFO, journal);
+    int files_max = zc_start_process(&d.log);
     int code = zc_spoke_options_parse(argc, argv, &d.log, &d.options);
     if (code != ZC_OPTIONS_RUN)
         return code;
-    d.log.level = d.options.shared.log_level;
-    zc_limits_hold_signals(true); /* until the loop takes them */
-    code = open_all(&d);
+    code = zc_start_options(&d.options.shared, files_max);
+    if (code == 0)
+        code = open_all(&d);
     if (code == 0)
         code = run(&d, files_max);
     done(&d);

@@ -23,25 +23,13 @@ static const char HELP[] =
     "  --forward LOCAL:REMOTE the same, with another port here\n"
     "  --wait-hub DURATION    how long a client waits for a hub that cannot be reached (30s)\n"
     "  --derp-map URL|FILE    the relays that there are, for a token that names none\n"
-    "\n"
-    "  --listen ADDR          bus socket, repeatable: unix:///path, /path, ./path, "
-    "tcp://host:port,\n"
-    "                         host:port, [::1]:port (default: sockets handed over by the service\n"
-    "                         manager, else unix:///tmp/zmqcat-<uid>.sock)\n"
-    "  --control ADDR         the administrator's socket (default: the one handed over as "
-    "`control`,\n"
-    "                         else the first unix --listen path plus .ctl)\n"
-    "  --socket-mode MODE     octal mode of bus sockets made here (0600; 0660 with a group)\n"
-    "  --socket-group GROUP   group of bus sockets made here\n"
-    "\n"
-    "  --name NAME            this spoke's name in its status line\n"
-    "  --quiet                print warnings and errors only\n"
-    "  --log-level LEVEL      err, warning, notice, info, debug (info)\n"
-    "  --trace                print one line for each connection\n"
-    "  --help, --version\n"
-    "\n"
-    "Durations look like 300ms, 5s, 1m30s.\n"
-    "Exit codes: 0 stopped, 1 failed, 2 usage, 78 a value or token that cannot be used.\n";
+    "\n" ZC_OPTIONS_HELP_SOCKETS "\n" ZC_OPTIONS_HELP_LOG(
+        "spoke") "  --trace                print one line for each connection\n"
+                 "  --help, --version\n"
+                 "\n"
+                 "Durations look like 300ms, 5s, 1m30s.\n"
+                 "Exit codes: 0 stopped, 1 failed, 2 usage, 78 a value or token that cannot be "
+                 "used.\n";
 
 static int take_token_file(struct zc_options *o, void *own, const struct zc_options_spec *spec,
                            const char *value)

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "host/secretfile.h"
+#include "start.h"
 
 /* White space around a token is fine, a file of another kind is not read whole. */
 #define FILE_MAX 16384
@@ -37,10 +38,8 @@ static int take_argument(struct zc_spoke_token *t, const struct zc_spoke_options
     zc_logsink_line(o->shared.log, ZC_LOGSINK_WARNING,
                     "the token stands on the command line, where others on this host can read it: "
                     "use --token-file");
-    if (zc_buf_append(&t->argument, text, len) != 0) {
-        zc_logsink_line(o->shared.log, ZC_LOGSINK_ERR, "out of memory at the start");
-        return 1;
-    }
+    if (zc_buf_append(&t->argument, text, len) != 0)
+        return zc_start_no_memory(o->shared.log);
     /* From here on the list of processes does not show it. */
     memset((char *)(uintptr_t)text, 'x', len);
     return 0;

@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -17,6 +20,10 @@
 #define FILES_FALLBACK 256
 /* Linux allows a hard limit of 2^30; arrays indexed by descriptor stay small below this. */
 #define FILES_MAX (1 << 20)
+#define FILES_MIN 32
+#define THREADS 4 /* of libuv's pool */
+#define THREAD_BYTES_MAX (8u << 20)
+#define MEMORY_BYTES (16u << 20) /* beside them */
 
 static void fill_standard_fds(void)
 {
@@ -41,6 +48,39 @@ static int raise_files(void)
             r.rlim_cur = want;
     }
     return r.rlim_cur > FILES_MAX ? FILES_MAX : (int)r.rlim_cur;
+}
+
+/* What libuv gives each of its threads. */
+static size_t thread_bytes(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_STACK, &r) < 0 || r.rlim_cur == RLIM_INFINITY)
+        return THREAD_BYTES_MAX;
+    return r.rlim_cur;
+}
+
+/* libuv ends the process without a word when it gets no memory for its threads. */
+static bool memory_there(void)
+{
+    struct rlimit r;
+    size_t bytes = THREADS * thread_bytes() + MEMORY_BYTES;
+    if (getrlimit(RLIMIT_AS, &r) < 0 || r.rlim_cur == RLIM_INFINITY)
+        return true;
+    void *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return false;
+    munmap(p, bytes);
+    return true;
+}
+
+const char *zc_limits_lacking(int files_max)
+{
+    if (files_max < FILES_MIN)
+        return "too few open files are allowed: 32 at least (ulimit -n, LimitNOFILE=)";
+    if (!memory_there())
+        return "too little memory is allowed: raise the limit of the address space (ulimit -v, "
+               "LimitAS=), or lower that of the stack (ulimit -s, LimitSTACK=)";
+    return NULL;
 }
 
 void zc_limits_hold_signals(bool hold)
