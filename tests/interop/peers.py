@@ -1,74 +1,23 @@
-"""The real Go peers: tailcat and derper, built from the Go module proxy, and run on loopback.
-
-Versions are fixed by tests/interop/<version>/go.mod and go.sum. Nothing of them is kept in the
-tree; programs land in <build>/interop/<version>.
-"""
-import base64, fcntl, functools, hashlib, http.server, json, os, re, shutil, socket, struct
-import subprocess, sys, threading, unittest
+"""The real Go peers as processes on loopback: relay, server, client."""
+import base64, fcntl, http.server, json, os, re, socket, struct, subprocess, sys, threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
-from harness import BUILD, Conn, read_file, skip, tempdir, wait_for, write_file
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAMS = ("github.com/tailscale/tailcat/cmd/tailcat", "tailscale.com/cmd/derper")
-GO_OLDEST = (1, 21)
-BUILD_TIMEOUT_S = 900
-
-
-def go_command():
-    """The Go that can build the peers; SKIP when there is none."""
-    go = shutil.which("go")
-    if not go:
-        skip("no go command (1.21 or later) on the PATH")
-    said = subprocess.run([go, "version"], capture_output=True, text=True, timeout=60).stdout
-    found = re.search(r"go(\d+)\.(\d+)", said)
-    if not found or tuple(map(int, found.groups())) < GO_OLDEST:
-        skip("%s is older than 1.21: %s" % (go, said.strip()))
-    return go
-
-
-@functools.lru_cache(None)
-def build(version):
-    """The folder with tailcat and derper of a version; builds them when they are not there."""
-    source, target = os.path.join(HERE, version), os.path.join(BUILD, "interop", version)
-    files = {n: read_file(os.path.join(source, n)) for n in ("go.mod", "go.sum", "tools.go")}
-    stamp = hashlib.sha256(b"".join(files.values())).hexdigest()
-    stamp_file = os.path.join(target, "stamp")
-    if not os.path.exists(stamp_file) or read_file(stamp_file).decode() != stamp:
-        go = go_command()
-        # With -mod=mod Go may write to go.mod: it gets a copy.
-        module = os.path.join(target, "module")
-        os.makedirs(module, exist_ok=True)
-        for name, data in files.items():
-            write_file(os.path.join(module, name), data, 0o644)
-        env = dict(os.environ, GOFLAGS="-mod=mod", GOTOOLCHAIN="auto", CGO_ENABLED="0")
-        got = subprocess.run([go, "build", "-o", target + "/"] + list(PROGRAMS), cwd=module,
-                             env=env, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S)
-        if got.returncode != 0:
-            raise AssertionError("go build of %s failed:\n%s" % (version, got.stderr[-3000:]))
-        write_file(stamp_file, stamp)
-    versions = re.findall(r"^\t((?:github\.com/tailscale/tailcat|tailscale\.com) v\S+)$",
-                          files["go.mod"].decode(), re.M)
-    if "ZMQCAT_OWN_NETWORK" not in os.environ:
-        print("peers: " + ", ".join(versions), flush=True)
-    return target
+from harness import Conn, read_file, tempdir, wait_for, write_file
+from programs import built, names
 
 
 def main(version):
     """Builds the peers, then runs the tests of the calling program in a network of their own where
     that can be had: only there is port 7 free and can nothing leave the host."""
-    try:
-        build(version)
-    except unittest.SkipTest as e:
-        print("SKIP %s: %s" % (version, e))
-        print("0 passed, 0 failed, 1 skipped", flush=True)
-        sys.exit(0)
+    built(version)
     if "ZMQCAT_OWN_NETWORK" in os.environ:
         loopback_up()
-    elif subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode == 0:
-        os.environ["ZMQCAT_OWN_NETWORK"] = "1"
-        os.execvp("unshare", ["unshare", "-rn", sys.executable] + sys.argv)
+    else:
+        print("peers: " + ", ".join(names(version)), flush=True)
+        if subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode == 0:
+            os.environ["ZMQCAT_OWN_NETWORK"] = "1"
+            os.execvp("unshare", ["unshare", "-rn", sys.executable] + sys.argv)
     harness.main()
 
 
@@ -128,14 +77,18 @@ class Derper(Process):
         self.port, self.stun_port = free_port(), free_port(socket.SOCK_DGRAM)
         self.map = os.path.join(self.dir, "map.json")
         self.start()
-        pin = re.search(r'"CertName":"(sha256-raw:[0-9a-f]{64})"', self.logged())[1]
-        node = {"Name": "900a", "RegionID": 900, "HostName": "127.0.0.1", "IPv4": "127.0.0.1",
-                "IPv6": "none", "STUNPort": self.stun_port, "DERPPort": self.port, "CertName": pin}
-        region = {"RegionID": 900, "RegionCode": "lo", "RegionName": "Loopback", "Nodes": [node]}
-        write_file(self.map, json.dumps({"Regions": {"900": region}}))
+        self.publish(self.port)
         self.web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         threading.Thread(target=self.web.serve_forever, daemon=True).start()
         self.url = "http://127.0.0.1:%d/map.json" % self.web.server_address[1]
+
+    def publish(self, port):
+        """Writes the map, with this port as the relay's."""
+        pin = re.search(r'"CertName":"(sha256-raw:[0-9a-f]{64})"', self.logged())[1]
+        node = {"Name": "900a", "RegionID": 900, "HostName": "127.0.0.1", "IPv4": "127.0.0.1",
+                "IPv6": "none", "STUNPort": self.stun_port, "DERPPort": port, "CertName": pin}
+        region = {"RegionID": 900, "RegionCode": "lo", "RegionName": "Loopback", "Nodes": [node]}
+        write_file(self.map, json.dumps({"Regions": {"900": region}}))
 
     def handler(self):
         folder = self.dir
@@ -243,76 +196,3 @@ class Pipe(Conn):
         if self.proc.poll() is None:
             self.proc.kill()
         self.proc.wait()
-
-
-class Service:
-    """A TCP service on 127.0.0.1 that reads to the end, then sends the checksum of what it got and
-    the same number of other bytes. `seen` counts what arrived."""
-
-    def __init__(self):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.seen = 0
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                c = self.listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(c,), daemon=True).start()
-
-    def _serve(self, c):
-        with c:
-            digest, size = hashlib.sha256(), 0
-            try:
-                while True:
-                    more = c.recv(1 << 16)
-                    if not more:
-                        break
-                    digest.update(more)
-                    size += len(more)
-                    self.seen += len(more)
-                back = os.urandom(size)
-                c.sendall(digest.digest() + hashlib.sha256(back).digest() + back)
-            except OSError:
-                pass
-
-    def close(self):
-        # A thread that waits in accept() would keep a socket that is only closed.
-        try:
-            self.listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self.listener.close()
-
-
-def exchange(sock, size, timeout=60):
-    """Talks to a Service through sock: size bytes each way, then compares both checksums."""
-    sock.settimeout(timeout * harness.SLOW)
-    data, failed = os.urandom(size), []
-
-    def send():
-        try:
-            sock.sendall(data)
-            sock.shutdown(socket.SHUT_WR)
-        except OSError as e:
-            failed.append(e)
-    sender = threading.Thread(target=send, daemon=True)
-    sender.start()
-    got = bytearray()
-    while True:
-        more = sock.recv(1 << 16)
-        if not more:
-            break
-        got += more
-    sender.join()
-    if failed:
-        raise failed[0]
-    if len(got) != 64 + size:
-        raise AssertionError("%d bytes came back instead of %d" % (len(got), 64 + size))
-    if got[:32] != hashlib.sha256(data).digest():
-        raise AssertionError("the service got other bytes than were sent")
-    if got[32:64] != hashlib.sha256(got[64:]).digest():
-        raise AssertionError("other bytes came back than the service sent")

@@ -3,7 +3,7 @@
 import os, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import cases, peers
+import cases, cases_relay, peers
 
 
 class ToHub(cases.ToHub):
@@ -20,6 +20,15 @@ class ToHub(cases.ToHub):
 
 
 class FromSpoke(cases.FromSpoke):
+    version = "v0.3"
+
+
+class RelayToHub(cases_relay.RelayToHub):
+    version = "v0.3"
+    hub_options = ("--no-psk", "--open")
+
+
+class RelayFromSpoke(cases_relay.RelayFromSpoke):
     version = "v0.3"
 
 

@@ -3,7 +3,7 @@
 import os, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import cases, peers
+import cases, cases_relay, peers
 from harness import tempdir, write_file
 
 
@@ -40,6 +40,14 @@ class FromSpoke(cases.FromSpoke):
         c.send(v=1, op="ping", id="p")
         self.assertErr(c.recv(), "unavailable")
         self.assertNotEqual(s.status()["tunnel"]["state"], "up")
+
+
+class RelayToHub(cases_relay.RelayToHub):
+    version = "v0.6"
+
+
+class RelayFromSpoke(cases_relay.RelayFromSpoke):
+    version = "v0.6"
 
 
 if __name__ == "__main__":
