@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 
 #include "crypto/secret.h"
 #include "host/disk_io.h"
+
+#define WRITER_MS 3000
 
 static int refuse(char ret_why[ZC_SECRETFILE_WHY_MAX], const char *what, int error)
 {
@@ -82,13 +85,19 @@ int zc_secretfile_write(const char *path, struct zc_slice text, char ret_why[ZC_
     return 0;
 }
 
-/* Reads to the end; 0 or an errno, EFBIG: longer than most. */
+/* Reads to the end; 0 or an errno, EFBIG: longer than most. The writer of a <(command) may need a
+ * moment, but not for ever. */
 static int read_all(int fd, size_t most, struct zc_buf *text)
 {
     for (;;) {
         ssize_t n = read(fd, text->data + text->len, most + 1 - text->len);
+        struct pollfd p = {.fd = fd, .events = POLLIN};
         if (n < 0 && errno == EINTR)
             continue;
+        if (n < 0 && errno == EAGAIN && poll(&p, 1, WRITER_MS) > 0)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return ETIMEDOUT;
         if (n < 0)
             return errno;
         text->len += (size_t)n;
@@ -113,8 +122,6 @@ int zc_secretfile_read(const char *path, size_t most, struct zc_buf *ret_text,
     int error = fstat(fd, &st) < 0 ? errno : 0;
     if (error == 0 && S_ISDIR(st.st_mode))
         error = EISDIR;
-    if (error == 0 && !S_ISREG(st.st_mode)) /* <(command): its writer may need a moment */
-        error = fcntl(fd, F_SETFL, 0) < 0 ? errno : 0;
     if (error == 0 && zc_buf_reserve(&text, most + 1) != 0)
         error = ENOMEM;
     if (error == 0)
