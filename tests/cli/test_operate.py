@@ -1,0 +1,121 @@
+"""peek, purge, mv, bind and unbind; puts for consumers only, and filters."""
+import json, os, signal, subprocess, sys, time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness
+from harness import CLI, SLOW, cli, wait_for
+
+
+class Operators(harness.Case):
+    def setUp(self):
+        self.bus = self.hub()
+        self.raw = self.conn(self.bus)
+
+    def z(self, *args, **more):
+        return cli(*args, listen=self.bus.listen, **more)
+
+    def stat(self, name="jobs"):
+        return self.raw.call(op="stat", id="s", name=name)["result"]
+
+    def fill(self, count, name="jobs"):
+        for i in range(1, count + 1):
+            self.raw.put(name, str(i))
+
+    def taken(self, name):
+        got = self.z("take", name, "--count", "100000", "--wait", "0").stdout.decode()
+        return [int(line) for line in got.splitlines()]
+
+
+class Operate(Operators):
+    def test_peek_takes_nothing(self):
+        self.fill(3)
+        for _ in range(2):
+            got = self.z("peek", "jobs")
+            self.assertEqual((got.returncode, got.stdout, got.stderr), (0, b"1\n", b""))
+        self.assertEqual(self.z("peek", "jobs", "--count", "2").stdout, b"1\n2\n")
+        self.assertEqual(self.z("peek", "jobs", "--count", "1024", "--raw").stdout, b"123")
+        got = [json.loads(x) for x in
+               self.z("peek", "jobs", "--json", "--count", "9").stdout.splitlines()]
+        self.assertEqual([m["text"] for m in got], ["1", "2", "3"])
+        self.assertEqual(set(got[0]), {"id", "name", "from", "text", "body", "headers", "attempt",
+                                       "at", "by"})
+        self.assertEqual((self.stat()["depth"], self.stat()["redelivered"]), (3, 0))
+
+    def test_peek_of_nothing(self):
+        for more in ((), ("--count", "5")):
+            got = self.z("peek", "none", *more)
+            self.assertEqual((got.returncode, got.stdout), (3, b""))
+            self.assertIn(b"mailbox: empty", got.stderr)
+
+    def test_peek_of_large_messages(self):
+        for i in range(12):
+            self.z("put", "jobs", stdin=bytes([65 + i]) * 1000000)
+        got = self.z("peek", "jobs", "--count", "12")
+        self.assertEqual([(line[:1], len(line)) for line in got.stdout.splitlines()],
+                         [(bytes([65 + i]), 1000000) for i in range(12)])
+
+    def test_purge(self):
+        self.fill(5)
+        self.raw.call(op="reserve", id="r", name="jobs")
+        self.z("put", "jobs", "later", "--delay", "1h")
+        got = self.z("purge", "jobs")
+        self.assertEqual((got.returncode, got.stdout, got.stderr), (0, b"5\n", b""))
+        self.assertEqual((self.stat()["depth"], self.stat()["delayed"], self.stat()["leased"]),
+                         (0, 0, 1))
+        self.assertEqual(self.z("purge", "jobs").stdout, b"0\n")
+        self.assertEqual(self.z("purge", "none", "--json").stdout, b'{"count":0}\n')
+
+    def test_mv(self):
+        self.fill(5)
+        got = self.z("mv", "jobs", "other", "--count", "2")
+        self.assertEqual((got.returncode, got.stdout, got.stderr), (0, b"2\n", b""))
+        self.assertEqual(self.z("mv", "jobs", "other", "--json").stdout, b'{"count":3}\n')
+        self.assertEqual(self.taken("other"), [1, 2, 3, 4, 5])
+        self.assertEqual(self.z("mv", "jobs", "other").stdout, b"0\n")
+
+    def test_mv_of_more_than_one_page(self):
+        self.bus = self.hub("--mailbox-cap", "10000")
+        self.raw = self.conn(self.bus)
+        self.fill(3000)
+        self.assertEqual(self.z("mv", "jobs", "other", "--count", "1500").stdout, b"1500\n")
+        self.assertEqual(self.z("mv", "jobs", "other").stdout, b"1500\n")
+        self.assertEqual(self.taken("other"), list(range(1, 3001)))
+
+    def test_mv_into_a_full_mailbox(self):
+        self.bus = self.hub("--mailbox-cap", "10")
+        self.raw = self.conn(self.bus)
+        self.fill(10)
+        self.fill(7, "other")
+        got = self.z("mv", "jobs", "other")
+        self.assertEqual((got.returncode, got.stdout), (4, b"3\n"))
+        self.assertIn(b"other: is full", got.stderr)
+        self.assertEqual(self.taken("jobs"), [4, 5, 6, 7, 8, 9, 10])
+        self.assertEqual(sorted(self.taken("other")), sorted([1, 2, 3, 4, 5, 6, 7, 1, 2, 3]))
+
+    def test_bad_input(self):
+        for args in (("peek",), ("peek", "a", "b"), ("peek", "a", "--count", "0"),
+                     ("peek", "a", "--count", "1025"), ("purge",), ("purge", "a", "b"), ("mv",),
+                     ("mv", "a"), ("mv", "a", "a"), ("mv", "a", "b", "c"), ("bind",),
+                     ("bind", "a"), ("unbind", "a"), ("bind", "a", "b", "c")):
+            got = self.z(*args)
+            self.assertEqual((got.returncode, got.stdout), (2, b""), args)
+        for args in (("peek", ""), ("purge", ""), ("mv", "", "a"), ("mv", "a", ""),
+                     ("bind", "", "a")):
+            self.assertEqual(self.z(*args).returncode, 1, args)
+        for args in (("peek", "a"), ("purge", "a"), ("mv", "a", "b"), ("bind", "a", "b")):
+            self.assertEqual(cli(*args, listen="/nowhere/s").returncode, 1)
+
+    def test_the_hub_goes_away(self):
+        self.fill(3)
+        self.bus.proc.send_signal(signal.SIGSTOP)
+        p = subprocess.Popen([CLI, "mv", "jobs", "other", "-l", self.bus.listen],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(0.5)  # it is connected and waits
+        self.bus.kill()
+        out, err = p.communicate(timeout=10 * SLOW)
+        self.assertEqual((p.returncode, out), (1, b""))
+        self.assertIn(b"closed", err)
+
+
+if __name__ == "__main__":
+    harness.main()
