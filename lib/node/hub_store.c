@@ -6,8 +6,9 @@
 #include "node/hub_priv.h"
 
 /* By enum zc_journal_kind. */
-static const enum zc_record_type record_types[] = {ZC_RECORD_PUT, ZC_RECORD_PUT, ZC_RECORD_REMOVE,
-                                                   ZC_RECORD_STATE};
+static const enum zc_record_type record_types[] = {ZC_RECORD_PUT,    ZC_RECORD_PUT,
+                                                   ZC_RECORD_REMOVE, ZC_RECORD_STATE,
+                                                   ZC_RECORD_BIND,   ZC_RECORD_SEEN};
 
 static int64_t journal_append(void *arg, enum zc_journal_kind kind, uint64_t seq,
                               struct zc_slice body, bool sync_wanted, uint64_t *place)
@@ -41,12 +42,6 @@ static int64_t journal_move(void *arg, enum zc_journal_kind kind, uint64_t seq,
 {
     struct zc_hub *hub = arg;
     return zc_log_move(hub->log, record_types[kind], seq, body);
-}
-
-static void move(struct zc_hub *hub, struct zc_now now, const struct zc_log_event *ev)
-{
-    enum zc_journal_kind kind = ZC_JOURNAL_PUT;
-    zc_broker_move(hub->broker, now, kind, ev->seq, ev->body, ev->owner);
 }
 
 static const char *state_text(enum zc_log_state state)
@@ -145,6 +140,8 @@ static void restore(struct zc_hub *hub, const struct zc_log_event *ev)
     int err = 0;
     if (ev->type == ZC_RECORD_PUT) {
         err = zc_broker_restore_put(b, ev->seq, ev->body, ev->place);
+    } else if (ev->type == ZC_RECORD_BIND) {
+        err = zc_broker_restore_bind(b, ev->seq, ev->body, ev->place);
     } else if (ev->type == ZC_RECORD_REMOVE) {
         for (size_t i = 0; i + 8 <= ev->body.len; i += 8)
             zc_broker_restore_remove(b, zc_le_get(ev->body.data + i, 8));
@@ -196,7 +193,7 @@ static void log_event(struct zc_hub *hub, struct zc_now now, const struct zc_log
         zc_broker_read_done(b, now, ev->cookie, ev->block);
         break;
     case ZC_LOG_MOVE:
-        move(hub, now, ev);
+        zc_broker_move(b, now, ev->body, ev->owner);
         break;
     case ZC_LOG_UNUSABLE:
         hub->unusable = true;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zmqc/binding.h"
 #include "zmqc/gift.h"
 #include "zmqc/job.h"
 #include "zmqc/lease.h"
@@ -31,10 +32,10 @@ struct zc_broker *zc_broker_new(const struct zc_broker_limits *limits, const uin
     b->seq_next = 1;
     b->now = now;
     b->started = now.mono;
-    struct zc_list *lists[] = {&b->jobs,     &b->jobs_dead, &b->transfers,   &b->mailbox_list,
-                               &b->dispatch, &b->dead,      &b->unstored,    &b->yielded,
-                               &b->sessions, &b->dirty,     &b->dirty_inner, &b->stalled,
-                               &b->lines};
+    struct zc_list *lists[] = {&b->jobs,         &b->jobs_dead, &b->transfers, &b->bindings,
+                               &b->mailbox_list, &b->dispatch,  &b->dead,      &b->unstored,
+                               &b->yielded,      &b->sessions,  &b->dirty,     &b->dirty_inner,
+                               &b->stalled,      &b->lines};
     for (size_t i = 0; i < ZC_ARRAY_LEN(lists); i++)
         zc_list_init(lists[i]);
     zc_topics_init(&b->topics, b->key);
@@ -69,8 +70,11 @@ void zc_broker_free(struct zc_broker *b)
     }
     while (b->entries_len > 0) {
         b->entries_len--;
-        zc_message_free(b,
-                        b->entries[(b->entries_first + b->entries_len) % b->entries_cap].message);
+        struct zc_entry *e = &b->entries[(b->entries_first + b->entries_len) % b->entries_cap];
+        if (e->message != NULL)
+            zc_message_free(b, e->message);
+        else if (!e->put)
+            zc_binding_settled(b, e->setting, false, true);
     }
     for (struct zc_list *l = b->mailbox_list.next; l != &b->mailbox_list;) {
         struct zc_mailbox *mb = ZC_CONTAINER(l, struct zc_mailbox, link);
@@ -88,6 +92,7 @@ void zc_broker_free(struct zc_broker *b)
     }
     while (zc_broker_line(b) != NULL)
         continue;
+    zc_binding_free_all(b);
     zc_topics_done(&b->topics, &b->timers);
     zc_map_done(&b->mailboxes);
     zc_map_done(&b->ids);
@@ -204,10 +209,17 @@ int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice bod
 void zc_broker_restore_remove(struct zc_broker *b, uint64_t seq)
 {
     struct zc_message *m = restored(b, seq);
-    if (m == NULL)
+    if (m == NULL) {
+        zc_binding_restore_remove(b, seq);
         return;
+    }
     zc_settle_forget(b, m);
     zc_message_free(b, m);
+}
+
+int zc_broker_restore_bind(struct zc_broker *b, uint64_t seq, struct zc_slice body, uint64_t place)
+{
+    return zc_binding_restore(b, seq, body, place);
 }
 
 void zc_broker_restore_state(struct zc_broker *b, uint64_t seq, uint32_t attempt, int64_t due_ms)
@@ -302,14 +314,23 @@ void zc_broker_read_done(struct zc_broker *b, struct zc_now now, void *cookie,
     dispatch_all(b);
 }
 
-void zc_broker_move(struct zc_broker *b, struct zc_now now, enum zc_journal_kind kind, uint64_t seq,
-                    struct zc_slice body, uint64_t *owner)
+_Static_assert(offsetof(struct zc_message, owner) == offsetof(struct zc_message, place) + 8 &&
+                   offsetof(struct zc_setting, owner) == offsetof(struct zc_setting, place) + 8,
+               "zc_setting_owner finds the owner behind the place");
+
+void zc_broker_move(struct zc_broker *b, struct zc_now now, struct zc_slice body, uint64_t *owner)
 {
     b->now = now;
-    if (kind == ZC_JOURNAL_PUT)
+    switch (zc_setting_owner(owner)) {
+    case ZC_OWNER_MESSAGE:
         zc_message_move(b, ZC_CONTAINER(owner, struct zc_message, place), body);
-    else if (body.data != NULL)
-        (void)!b->journal->move(b->journal->arg, kind, seq, body);
+        break;
+    case ZC_OWNER_BINDING:
+        zc_binding_move(b, ZC_CONTAINER(owner, struct zc_setting, place));
+        break;
+    case ZC_OWNER_SEEN:
+        break;
+    }
     dispatch_all(b);
 }
 

@@ -113,7 +113,8 @@ struct zc_held {
 /* What to settle when a ticket is synced or failed. */
 struct zc_entry {
     uint64_t ticket;
-    struct zc_message *message;
+    struct zc_message *message; /* or NULL: */
+    struct zc_setting *setting;
     bool put; /* else removal */
 };
 
@@ -162,6 +163,9 @@ struct zc_broker {
     struct zc_heap timers;
     struct zc_topics topics;
     struct zc_requests requests;
+    struct zc_map bound; /* mailboxes that topics are bound to, by name */
+    struct zc_list bindings;
+    uint32_t bindings_count;
 
     struct zc_list sessions, dirty, stalled;
     struct zc_list dirty_inner;            /* the node's own, see zc_broker_inner */
@@ -198,6 +202,8 @@ void zc_broker_free(struct zc_broker *b);
 ZC_MUST_CHECK int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice body,
                                         uint64_t place);
 void zc_broker_restore_remove(struct zc_broker *b, uint64_t seq);
+ZC_MUST_CHECK int zc_broker_restore_bind(struct zc_broker *b, uint64_t seq, struct zc_slice body,
+                                         uint64_t place);
 void zc_broker_restore_state(struct zc_broker *b, uint64_t seq, uint32_t attempt, int64_t due_ms);
 /* All records were given: what was queued is visible. ZC_ENOMEM: nothing is. */
 ZC_MUST_CHECK int zc_broker_restored(struct zc_broker *b, struct zc_now now, uint64_t seq_max);
@@ -228,8 +234,7 @@ void zc_broker_read_done(struct zc_broker *b, struct zc_now now, void *cookie,
 /* The record whose place is in *owner is wanted at the head of the log. What lives is journaled
  * again with journal->move; what is just being removed is left alone, for a copy behind its REMOVE
  * would bring it back. body.data NULL: it is damaged. */
-void zc_broker_move(struct zc_broker *b, struct zc_now now, enum zc_journal_kind kind, uint64_t seq,
-                    struct zc_slice body, uint64_t *owner);
+void zc_broker_move(struct zc_broker *b, struct zc_now now, struct zc_slice body, uint64_t *owner);
 
 void zc_broker_tick(struct zc_broker *b, struct zc_now now);
 struct zc_mono zc_broker_deadline(const struct zc_broker *b);

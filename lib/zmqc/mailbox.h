@@ -43,6 +43,7 @@ struct zc_message {
     uint64_t seq;
     uint64_t from;     /* hash of the sender's claimed name, for filters */
     uint64_t place;    /* in the log; 0: none */
+    uint8_t owner;     /* enum zc_owner, right behind place */
     uint64_t sent_end; /* output position after which a taken message is with the kernel */
     struct zc_mailbox *mailbox;
     struct zc_block *body; /* stored item, NULL while only on disk */

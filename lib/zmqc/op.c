@@ -76,7 +76,7 @@ static const struct {
     {"pub", zc_op_pub},   {"sub", zc_op_sub},   {"unsub", zc_op_unsub},     {"hello", hello},
     {"ping", ping},       {"pong", pong},       {"touch", zc_op_touch},     {"stat", zc_op_stat},
     {"list", zc_op_list}, {"info", zc_op_info}, {"peek", zc_op_peek},       {"purge", zc_op_purge},
-    {"move", zc_op_move},
+    {"move", zc_op_move}, {"bind", zc_op_bind}, {"unbind", zc_op_unbind},
 };
 
 static void unknown(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)

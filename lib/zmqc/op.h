@@ -16,10 +16,16 @@ void zc_op_run(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_put(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_req(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_rep(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+/* A publication into a mailbox that is bound to its topic; dropped and counted when that is full. A
+ * ticket (0: none), or a negative zc_err. */
+int64_t zc_op_put_bound(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
+                        struct zc_slice name);
 /* op_pub.c */
 void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_sub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_unsub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_bind(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+void zc_op_unbind(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 /* op_lease.c */
 void zc_op_take(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_reserve(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);

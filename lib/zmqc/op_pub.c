@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "zmqc/binding.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
 
@@ -46,7 +47,6 @@ static bool add_match(struct zc_broker *b, struct zc_session *s)
 static bool find_matches(struct zc_broker *b, struct zc_slice name, uint64_t from)
 {
     b->matches_len = 0;
-    b->pub_mark++;
     size_t len = 0;
     struct zc_prefix *p;
     while ((p = zc_topics_match(&b->topics, name, &len)) != NULL) {
@@ -86,7 +86,7 @@ static bool keep(struct zc_broker *b, const struct zc_msg *m, struct zc_block *f
 }
 
 static void ok_subs(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
-                    uint32_t subs)
+                    uint32_t subs, uint64_t ticket)
 {
     struct zc_msg *out = &b->out;
     zc_msg_clear(out);
@@ -95,7 +95,25 @@ static void ok_subs(struct zc_broker *b, struct zc_session *s, const struct zc_m
     out->name = m->name;
     out->subs = subs;
     out->has = ZC_MSG_HAS_SUBS;
-    zc_reply_send(b, s, out, 0);
+    zc_reply_send(b, s, out, ticket);
+}
+
+/* Into all mailboxes that are bound to the topic. The ticket that covers all, or a negative zc_err:
+ * some may have it. */
+static int64_t put_bound(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+{
+    struct zc_list matched;
+    int64_t last = 0;
+    zc_binding_match(b, m->name, &matched);
+    while (!zc_list_empty(&matched)) {
+        struct zc_bound *bound = ZC_CONTAINER(matched.next, struct zc_bound, matched);
+        zc_list_remove(&bound->matched);
+        int64_t ticket = last < 0 ? 0 : zc_op_put_bound(b, s, m, zc_binding_name(bound));
+        if (ticket != 0)
+            last = ticket;
+        s->cost++;
+    }
+    return last;
 }
 
 void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
@@ -104,11 +122,17 @@ void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         return;
     struct zc_mono expires;
     int64_t expires_ms;
+    b->pub_mark++;
     if (!zc_op_lifetime(b, m, &expires, &expires_ms)) {
         b->count.expired++;
         b->count.dropped++;
         keep(b, m, NULL, 0, ZC_NEVER);
-        ok_subs(b, s, m, 0);
+        ok_subs(b, s, m, 0, 0);
+        return;
+    }
+    int64_t ticket = b->bindings_count > 0 ? put_bound(b, s, m) : 0;
+    if (ticket < 0) {
+        zc_reply_storage(b, s, m->id, (int)ticket);
         return;
     }
     struct zc_block *frame = encode(b, s, m);
@@ -119,7 +143,7 @@ void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         return;
     }
     s->cost += b->matches_len / 16; /* others have their turn before a long fan-out is repeated */
-    ok_subs(b, s, m, b->matches_len);
+    ok_subs(b, s, m, b->matches_len, (uint64_t)ticket);
     for (uint32_t i = 0; i < b->matches_len; i++)
         zc_reply_publish(b, &b->matches[i], frame);
     zc_block_unref(frame);
@@ -143,6 +167,34 @@ void zc_op_sub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         sub->replayed = sub->replay_to;
     zc_reply_ok(b, s, m->id, m->name, 0);
     zc_reply_replay(b, s);
+}
+
+/* What bind and unbind share. */
+static void binding(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m, bool add)
+{
+    int64_t ticket = 0;
+    if (m->name.len == 0) {
+        zc_reply_err(b, s, m->id, "empty_name", "mailbox: empty name");
+    } else if (m->name.data[0] == '$' || (m->topic.len > 0 && m->topic.data[0] == '$')) {
+        zc_reply_err(b, s, m->id, "denied", "name is reserved");
+    } else if ((ticket = add ? zc_binding_add(b, m->name, m->topic)
+                             : zc_binding_remove(b, m->name, m->topic)) >= 0) {
+        zc_reply_ok(b, s, m->id, m->name, (uint64_t)ticket);
+    } else if (ticket == ZC_ELIMIT) {
+        zc_reply_err(b, s, m->id, "full", "too many bindings: 65,536 are there");
+    } else {
+        zc_reply_storage(b, s, m->id, (int)ticket);
+    }
+}
+
+void zc_op_bind(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    binding(b, s, m, true);
+}
+
+void zc_op_unbind(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    binding(b, s, m, false);
 }
 
 void zc_op_unsub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)

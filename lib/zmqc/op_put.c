@@ -7,6 +7,7 @@
 #include "zmqc/message.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
+#include "zmqc/settle.h"
 
 /* s<serial>:<id>, or 24 random hex digits without an id. Returns the length; *ret_scope that of the
  * part before the client's id. */
@@ -31,6 +32,8 @@ static size_t message_id(struct zc_broker *b, const struct zc_session *s, struct
     return len + id.len;
 }
 
+/* What a message comes from. */
+enum origin { PUT, REQ, PUB };
 /* What a put leads to. */
 enum outcome { STORED, KNOWN, REFUSED };
 
@@ -50,18 +53,18 @@ static bool over_on_arrival(const struct zc_broker *b, const struct zc_msg *m)
 /* PENDING message of m, with its times set. NULL when memory is refused. */
 static struct zc_message *make_message(struct zc_broker *b, const struct zc_session *s,
                                        struct zc_mailbox *mb, const struct zc_msg *m,
-                                       struct zc_slice id, bool request)
+                                       struct zc_slice id, enum origin origin)
 {
-    struct zc_item item = {.name = m->name,
+    struct zc_item item = {.name = zc_mailbox_name(mb),
                            .id = id,
                            .from = zc_op_from(s, m),
                            .by = zc_slice_str(s->identity),
                            .payload = zc_msg_payload(m),
-                           .request = request,
+                           .request = origin == REQ,
                            .at_ms = b->now.wall.ms};
     struct zc_mono expires;
     zc_op_lifetime(b, m, &expires, &item.expires_ms);
-    bool delayed = !request && (m->has & ZC_MSG_HAS_DELAY) != 0 && m->delay_ms > 0;
+    bool delayed = origin == PUT && (m->has & ZC_MSG_HAS_DELAY) != 0 && m->delay_ms > 0;
     if (delayed)
         item.due_ms = b->now.wall.ms + m->delay_ms;
     struct zc_block *body = zc_item_encode(&item, m->headers, m->headers_count);
@@ -72,6 +75,41 @@ static struct zc_message *make_message(struct zc_broker *b, const struct zc_sess
     if (delayed)
         msg->due = zc_mono_add_ms(b->now.mono, m->delay_ms);
     return msg;
+}
+
+static bool full(const struct zc_broker *b, const struct zc_mailbox *mb)
+{
+    return mb->queued + mb->delayed + mb->pending >= b->limits.mailbox_cap;
+}
+
+static bool memory_full(const struct zc_broker *b, const struct zc_msg *m)
+{
+    return b->journal == NULL && b->hot_bytes + zc_msg_payload(m).len > ZC_BROKER_MEMORY_MAX;
+}
+
+/* The message of m, made and journaled; key NULL: it is not looked for by its id. The ticket (0
+ * without a journal), or a negative zc_err. */
+static int64_t add(struct zc_broker *b, const struct zc_session *s, struct zc_mailbox *mb,
+                   const struct zc_msg *m, struct zc_slice id, const uint64_t *key,
+                   enum origin origin)
+{
+    struct zc_message *msg = make_message(b, s, mb, m, id, origin);
+    if (msg == NULL)
+        return ZC_ENOMEM;
+    int64_t ticket = key != NULL ? zc_message_remember(b, msg, key) : 0;
+    if (ticket == 0)
+        ticket = zc_message_store(b, msg, false);
+    if (ticket < 0) {
+        msg->place = 0;
+        zc_message_free(b, msg);
+        return ticket;
+    }
+    b->seq_next++;
+    mb->in++;
+    b->count.puts++;
+    if (b->journal == NULL)
+        zc_message_show(b, msg);
+    return ticket;
 }
 
 /* The message of m, made and journaled. STORED: *ret_ticket must be synced before ok; KNOWN: an
@@ -86,9 +124,8 @@ static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_m
     *ret_ticket = 0;
     if (known != NULL) {
         /* Its put may still wait for the disk: then all tickets so far cover it. */
-        if (known->state == ZC_MESSAGE_PENDING && b->entries_len > 0)
-            *ret_ticket =
-                b->entries[(b->entries_first + b->entries_len - 1) % b->entries_cap].ticket;
+        if (known->state == ZC_MESSAGE_PENDING)
+            *ret_ticket = zc_settle_last(b);
         return KNOWN;
     }
     if (!request && m->condition.len > 0 &&
@@ -102,34 +139,20 @@ static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_m
         mb->dropped++;
         return KNOWN;
     }
-    if (b->journal == NULL && b->hot_bytes + zc_msg_payload(m).len > ZC_BROKER_MEMORY_MAX) {
+    if (memory_full(b, m)) {
         zc_reply_err(b, s, m->id, "full", "all mailboxes together hold 1 GiB: take some first");
         return REFUSED;
     }
-    if (mb->queued + mb->delayed + mb->pending >= b->limits.mailbox_cap) {
+    if (full(b, mb)) {
         zc_reply_err(b, s, m->id, "full", "mailbox: queue full");
         return REFUSED;
     }
-    struct zc_message *msg = make_message(b, s, mb, m, id, request);
-    if (msg == NULL) {
-        zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
-        return REFUSED;
-    }
-    int64_t ticket = m->id.len > 0 ? zc_message_remember(b, msg, key) : 0;
-    if (ticket == 0)
-        ticket = zc_message_store(b, msg, false);
+    int64_t ticket = add(b, s, mb, m, id, m->id.len > 0 ? key : NULL, request ? REQ : PUT);
     if (ticket < 0) {
-        msg->place = 0;
-        zc_message_free(b, msg);
         zc_reply_storage(b, s, m->id, (int)ticket);
         return REFUSED;
     }
-    b->seq_next++;
-    mb->in++;
-    b->count.puts++;
     *ret_ticket = (uint64_t)ticket;
-    if (b->journal == NULL)
-        zc_message_show(b, msg);
     return STORED;
 }
 
@@ -168,6 +191,33 @@ void zc_op_put(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     if (store(b, s, mb, m, zc_slice(id, len), false, &ticket) != REFUSED)
         zc_reply_ok(b, s, m->id, m->name, ticket);
     release(b, mb);
+}
+
+int64_t zc_op_put_bound(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
+                        struct zc_slice name)
+{
+    const char *code = NULL, *text = NULL;
+    char id[24];
+    struct zc_mailbox *mb = zc_broker_mailbox(b, name, true, &code, &text);
+    size_t strings =
+        m->headers_bytes + name.len + sizeof(id) + zc_op_from(s, m).len + strlen(s->identity);
+    if (mb == NULL) {
+        b->count.dropped++;
+        return 0;
+    }
+    mb->waiting++;
+    int64_t ticket = 0;
+    if (full(b, mb) || memory_full(b, m) ||
+        !zc_op_fits(zc_msg_payload(m).len, strings, m->headers_count)) {
+        mb->dropped++;
+        b->count.dropped++;
+    } else {
+        zc_rng_hex(&b->rng, id, sizeof(id));
+        ticket = add(b, s, mb, m, zc_slice(id, sizeof(id)), NULL, PUB);
+    }
+    mb->waiting--; /* who waits is served when the publisher has its answer */
+    zc_broker_reap(b, mb);
+    return ticket;
 }
 
 void zc_op_req(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)

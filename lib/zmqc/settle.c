@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "zmqc/binding.h"
 #include "zmqc/gift.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
@@ -32,7 +33,29 @@ void zc_settle_push(struct zc_broker *b, uint64_t ticket, struct zc_message *m, 
 {
     ZC_ASSERT(b->entries_len < b->entries_cap);
     b->entries[(b->entries_first + b->entries_len++) % b->entries_cap] =
-        (struct zc_entry){ticket, m, put};
+        (struct zc_entry){ticket, m, NULL, put};
+}
+
+void zc_settle_push_setting(struct zc_broker *b, uint64_t ticket, struct zc_setting *s, bool put)
+{
+    ZC_ASSERT(b->entries_len < b->entries_cap);
+    s->unsettled = true;
+    b->entries[(b->entries_first + b->entries_len++) % b->entries_cap] =
+        (struct zc_entry){ticket, NULL, s, put};
+}
+
+uint64_t zc_settle_last(const struct zc_broker *b)
+{
+    return b->entries_len == 0
+               ? 0
+               : b->entries[(b->entries_first + b->entries_len - 1) % b->entries_cap].ticket;
+}
+
+static void setting_settled(struct zc_broker *b, const struct zc_entry *e, bool durable)
+{
+    e->setting->unsettled = false;
+    if (e->setting->owner == ZC_OWNER_BINDING)
+        zc_binding_settled(b, e->setting, e->put, durable);
 }
 
 void zc_settle_forget(struct zc_broker *b, struct zc_message *m)
@@ -109,7 +132,9 @@ void zc_settle_synced(struct zc_broker *b, uint64_t ticket)
         struct zc_entry e = b->entries[b->entries_first];
         b->entries_first = (b->entries_first + 1) % b->entries_cap;
         b->entries_len--;
-        if (e.message->moving)
+        if (e.message == NULL)
+            setting_settled(b, &e, true);
+        else if (e.message->moving)
             zc_transfer_done(b, e.message);
         else if (e.put)
             zc_message_show(b, e.message);
@@ -126,6 +151,10 @@ void zc_settle_failed(struct zc_broker *b, uint64_t ticket)
             break;
         b->entries_len--;
         struct zc_message *m = e.message;
+        if (m == NULL) {
+            setting_settled(b, &e, false);
+            continue;
+        }
         if (m->moving) {
             zc_transfer_failed(b, m);
             continue;

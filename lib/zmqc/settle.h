@@ -6,10 +6,14 @@
 #define ZC_ZMQC_SETTLE_H
 
 #include "zmqc/broker.h"
+#include "zmqc/setting.h"
 
 /* Makes sure that n pushes cannot fail. */
 ZC_MUST_CHECK int zc_settle_reserve(struct zc_broker *b, uint32_t n);
 void zc_settle_push(struct zc_broker *b, uint64_t ticket, struct zc_message *m, bool put);
+void zc_settle_push_setting(struct zc_broker *b, uint64_t ticket, struct zc_setting *s, bool put);
+/* The ticket of the last entry, which covers all; 0: there is none. */
+uint64_t zc_settle_last(const struct zc_broker *b);
 /* All entries up to ticket are durable. */
 void zc_settle_synced(struct zc_broker *b, uint64_t ticket);
 /* All entries above ticket failed. */

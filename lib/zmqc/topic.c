@@ -190,7 +190,7 @@ struct zc_topic *zc_topics_replay(const struct zc_topics *t, struct zc_sub *sub)
     return topic;
 }
 
-static struct zc_prefix *prefix_find(const struct zc_topics *t, struct zc_slice text)
+struct zc_prefix *zc_topics_prefix_find(const struct zc_topics *t, struct zc_slice text)
 {
     struct zc_map_node *n = zc_map_first(&t->prefixes, zc_map_hash(t->key, text));
     for (; n != NULL; n = zc_map_next(n)) {
@@ -207,6 +207,7 @@ static struct zc_prefix *prefix_new(struct zc_topics *t, struct zc_slice text)
     if (p == NULL)
         return NULL;
     zc_list_init(&p->subs);
+    zc_list_init(&p->bindings);
     p->len = (uint16_t)text.len;
     if (text.len > 0)
         memcpy(p->text, text.data, text.len);
@@ -220,8 +221,16 @@ static struct zc_prefix *prefix_new(struct zc_topics *t, struct zc_slice text)
     return p;
 }
 
-static void prefix_free(struct zc_topics *t, struct zc_prefix *p)
+struct zc_prefix *zc_topics_prefix(struct zc_topics *t, struct zc_slice prefix)
 {
+    struct zc_prefix *p = zc_topics_prefix_find(t, prefix);
+    return p != NULL ? p : prefix_new(t, prefix);
+}
+
+void zc_topics_prefix_drop(struct zc_topics *t, struct zc_prefix *p)
+{
+    if (!zc_list_empty(&p->subs) || !zc_list_empty(&p->bindings))
+        return;
     zc_map_remove(&t->prefixes, &p->node);
     t->prefix_lens[p->len]--;
     while (t->prefix_len_max > 0 && t->prefix_lens[t->prefix_len_max] == 0)
@@ -232,7 +241,7 @@ static void prefix_free(struct zc_topics *t, struct zc_prefix *p)
 struct zc_sub *zc_topics_sub(struct zc_topics *t, struct zc_session *s, struct zc_slice prefix,
                              struct zc_filter *filter)
 {
-    struct zc_prefix *p = prefix_find(t, prefix);
+    struct zc_prefix *p = zc_topics_prefix_find(t, prefix);
     struct zc_sub *sub = NULL;
     for (struct zc_list *l = s->subs.next; p != NULL && l != &s->subs; l = l->next) {
         sub = ZC_CONTAINER(l, struct zc_sub, in_session);
@@ -269,8 +278,7 @@ void zc_topics_unsub(struct zc_topics *t, struct zc_sub *sub)
     sub->session->subs_count--;
     free(sub->filter);
     free(sub);
-    if (zc_list_empty(&p->subs))
-        prefix_free(t, p);
+    zc_topics_prefix_drop(t, p);
 }
 
 struct zc_prefix *zc_topics_match(const struct zc_topics *t, struct zc_slice name, size_t *len)
@@ -281,7 +289,7 @@ struct zc_prefix *zc_topics_match(const struct zc_topics *t, struct zc_slice nam
     for (; *len <= name.len && *len <= t->prefix_len_max; ++*len) {
         if (t->prefix_lens[*len] == 0)
             continue;
-        struct zc_prefix *p = prefix_find(t, zc_slice(name.data, *len));
+        struct zc_prefix *p = zc_topics_prefix_find(t, zc_slice(name.data, *len));
         if (p != NULL) {
             ++*len;
             return p;

@@ -33,10 +33,11 @@ struct zc_topic {
     uint8_t name[];
 };
 
-/* A prefix that at least one session follows. */
+/* A prefix that at least one session follows, or a mailbox is bound to. */
 struct zc_prefix {
     struct zc_map_node node;
     struct zc_list subs;
+    struct zc_list bindings; /* of binding.h */
     uint16_t len;
     uint8_t text[];
 };
@@ -90,6 +91,12 @@ static inline bool zc_topics_replaying(const struct zc_sub *sub)
 struct zc_sub *zc_topics_sub(struct zc_topics *t, struct zc_session *s, struct zc_slice prefix,
                              struct zc_filter *filter);
 void zc_topics_unsub(struct zc_topics *t, struct zc_sub *sub);
+/* The entry of a prefix, made when it is not there; NULL when memory is refused. */
+struct zc_prefix *zc_topics_prefix(struct zc_topics *t, struct zc_slice prefix);
+/* NULL when it is not there. */
+struct zc_prefix *zc_topics_prefix_find(const struct zc_topics *t, struct zc_slice prefix);
+/* Frees it when nobody follows it and nothing is bound. */
+void zc_topics_prefix_drop(struct zc_topics *t, struct zc_prefix *p);
 /* Walks the prefixes that match name: *len starts at 0; NULL at the end. */
 struct zc_prefix *zc_topics_match(const struct zc_topics *t, struct zc_slice name, size_t *len);
 

@@ -1,0 +1,258 @@
+/* Bindings of topics to mailboxes, see binding.h. */
+#include "zmqc/binding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/le.h"
+#include "zmqc/settle.h"
+
+#define HEAD 4
+
+static struct zc_binding *of(struct zc_setting *s)
+{
+    return ZC_CONTAINER(s, struct zc_binding, setting);
+}
+
+static struct zc_bound *bound_find(const struct zc_broker *b, struct zc_slice name)
+{
+    struct zc_map_node *n = zc_map_first(&b->bound, zc_map_hash(b->key, name));
+    for (; n != NULL; n = zc_map_next(n)) {
+        struct zc_bound *bound = ZC_CONTAINER(n, struct zc_bound, node);
+        if (zc_slice_eq(name, zc_binding_name(bound)))
+            return bound;
+    }
+    return NULL;
+}
+
+static struct zc_bound *bound_get(struct zc_broker *b, struct zc_slice name)
+{
+    struct zc_bound *bound = bound_find(b, name);
+    if (bound != NULL || (bound = calloc(1, sizeof(*bound) + name.len)) == NULL)
+        return bound;
+    bound->len = (uint16_t)name.len;
+    memcpy(bound->name, name.data, name.len);
+    if (zc_map_insert(&b->bound, &bound->node, zc_map_hash(b->key, name)) != 0) {
+        free(bound);
+        return NULL;
+    }
+    return bound;
+}
+
+static void bound_drop(struct zc_broker *b, struct zc_bound *bound)
+{
+    if (bound->bindings > 0)
+        return;
+    zc_list_remove(&bound->matched);
+    zc_map_remove(&b->bound, &bound->node);
+    free(bound);
+}
+
+/* It counts from now on. False: no memory. */
+static bool enter(struct zc_broker *b, struct zc_binding *g)
+{
+    g->prefix = zc_topics_prefix(&b->topics, zc_slice(g->topic, g->topic_len));
+    if (g->prefix == NULL)
+        return false;
+    zc_list_push(&g->prefix->bindings, &g->in_prefix);
+    zc_list_push(&b->bindings, &g->all);
+    return true;
+}
+
+static void leave(struct zc_broker *b, struct zc_binding *g)
+{
+    if (g->prefix == NULL)
+        return;
+    zc_list_remove(&g->in_prefix);
+    zc_list_remove(&g->all);
+    zc_topics_prefix_drop(&b->topics, g->prefix);
+    g->prefix = NULL;
+}
+
+static void binding_free(struct zc_broker *b, struct zc_binding *g)
+{
+    leave(b, g);
+    b->bindings_count--;
+    g->bound->bindings--;
+    bound_drop(b, g->bound);
+    free(g);
+}
+
+static struct zc_binding *binding_new(struct zc_broker *b, struct zc_slice name,
+                                      struct zc_slice topic)
+{
+    struct zc_bound *bound = bound_get(b, name);
+    struct zc_binding *g = bound != NULL ? calloc(1, sizeof(*g) + topic.len) : NULL;
+    if (g == NULL) {
+        if (bound != NULL)
+            bound_drop(b, bound);
+        return NULL;
+    }
+    g->setting.owner = ZC_OWNER_BINDING;
+    g->bound = bound;
+    bound->bindings++;
+    b->bindings_count++;
+    g->topic_len = (uint16_t)topic.len;
+    if (topic.len > 0)
+        memcpy(g->topic, topic.data, topic.len);
+    if (!enter(b, g)) {
+        binding_free(b, g);
+        return NULL;
+    }
+    return g;
+}
+
+static struct zc_binding *binding_find(const struct zc_broker *b, struct zc_slice name,
+                                       struct zc_slice topic)
+{
+    struct zc_prefix *p = zc_topics_prefix_find(&b->topics, topic);
+    for (struct zc_list *l = p != NULL ? p->bindings.next : NULL; p != NULL && l != &p->bindings;
+         l = l->next) {
+        struct zc_binding *g = ZC_CONTAINER(l, struct zc_binding, in_prefix);
+        if (zc_slice_eq(name, zc_binding_name(g->bound)))
+            return g;
+    }
+    return NULL;
+}
+
+static struct zc_slice encode(const struct zc_binding *g,
+                              uint8_t ret_body[HEAD + 2 * ZC_MSG_STRING_MAX])
+{
+    zc_le_put(ret_body, g->bound->len, 2);
+    zc_le_put(ret_body + 2, g->topic_len, 2);
+    memcpy(ret_body + HEAD, g->bound->name, g->bound->len);
+    memcpy(ret_body + HEAD + g->bound->len, g->topic, g->topic_len);
+    return zc_slice(ret_body, HEAD + g->bound->len + (size_t)g->topic_len);
+}
+
+int64_t zc_binding_add(struct zc_broker *b, struct zc_slice name, struct zc_slice topic)
+{
+    uint8_t body[HEAD + 2 * ZC_MSG_STRING_MAX];
+    struct zc_binding *g = binding_find(b, name, topic);
+    if (g != NULL)
+        return g->setting.unsettled ? (int64_t)zc_settle_last(b) : 0;
+    if (b->bindings_count >= ZC_BINDINGS_MAX)
+        return ZC_ELIMIT;
+    int err = zc_settle_reserve(b, 1);
+    if (err != 0 || (g = binding_new(b, name, topic)) == NULL)
+        return ZC_ENOMEM;
+    g->setting.seq = b->seq_next;
+    int64_t ticket = 0;
+    if (b->journal != NULL)
+        ticket = b->journal->append(b->journal->arg, ZC_JOURNAL_BIND, g->setting.seq,
+                                    encode(g, body), true, &g->setting.place);
+    if (ticket < 0) {
+        binding_free(b, g);
+        return ticket;
+    }
+    b->seq_next++;
+    if (ticket > 0)
+        zc_settle_push_setting(b, (uint64_t)ticket, &g->setting, true);
+    return ticket;
+}
+
+int64_t zc_binding_remove(struct zc_broker *b, struct zc_slice name, struct zc_slice topic)
+{
+    uint8_t seq[8];
+    struct zc_binding *g = binding_find(b, name, topic);
+    if (g == NULL)
+        return b->journal != NULL ? (int64_t)zc_settle_last(b) : 0;
+    if (b->journal == NULL) {
+        binding_free(b, g);
+        return 0;
+    }
+    int err = zc_settle_reserve(b, 1);
+    if (err != 0)
+        return err;
+    zc_le_put(seq, g->setting.seq, 8);
+    int64_t ticket = b->journal->append(b->journal->arg, ZC_JOURNAL_REMOVE, 0,
+                                        zc_slice(seq, sizeof(seq)), true, NULL);
+    if (ticket < 0)
+        return ticket;
+    leave(b, g);
+    g->setting.gone = true;
+    zc_settle_push_setting(b, (uint64_t)ticket, &g->setting, false);
+    return ticket;
+}
+
+void zc_binding_settled(struct zc_broker *b, struct zc_setting *s, bool put, bool durable)
+{
+    struct zc_binding *g = of(s);
+    if (put && durable)
+        return;
+    if (!put && !durable) {
+        s->gone = false; /* it is still there */
+        if (enter(b, g))
+            return;
+        zc_broker_log(b, 3, NULL,
+                      "no memory: a binding whose unbind failed is off until a restart");
+        return;
+    }
+    if (durable && s->place != 0 && b->journal != NULL)
+        b->journal->forget(b->journal->arg, s->place);
+    binding_free(b, g);
+}
+
+void zc_binding_match(struct zc_broker *b, struct zc_slice topic, struct zc_list *matched)
+{
+    size_t len = 0;
+    struct zc_prefix *p;
+    zc_list_init(matched);
+    while ((p = zc_topics_match(&b->topics, topic, &len)) != NULL) {
+        for (struct zc_list *l = p->bindings.next; l != &p->bindings; l = l->next) {
+            struct zc_bound *bound = ZC_CONTAINER(l, struct zc_binding, in_prefix)->bound;
+            if (bound->pub_mark != b->pub_mark)
+                zc_list_push(matched, &bound->matched);
+            bound->pub_mark = b->pub_mark;
+        }
+    }
+}
+
+int zc_binding_restore(struct zc_broker *b, uint64_t seq, struct zc_slice body, uint64_t place)
+{
+    if (body.len < HEAD)
+        return ZC_EBADMSG;
+    size_t name = zc_le_get(body.data, 2), topic = zc_le_get(body.data + 2, 2);
+    if (name == 0 || name > ZC_MSG_STRING_MAX || topic > ZC_MSG_STRING_MAX ||
+        HEAD + name + topic != body.len)
+        return ZC_EBADMSG;
+    struct zc_slice names = zc_slice(body.data + HEAD, name);
+    struct zc_slice topics = zc_slice(body.data + HEAD + name, topic);
+    struct zc_binding *g = binding_find(b, names, topics);
+    if (g != NULL) /* a copy, or bound again before its unbind was on disk */
+        b->journal->forget(b->journal->arg, g->setting.place);
+    else if ((g = binding_new(b, names, topics)) == NULL)
+        return ZC_ENOMEM;
+    g->setting.seq = seq;
+    g->setting.place = place;
+    b->journal->own(b->journal->arg, place, &g->setting.place);
+    return 0;
+}
+
+bool zc_binding_restore_remove(struct zc_broker *b, uint64_t seq)
+{
+    for (struct zc_list *l = b->bindings.next; l != &b->bindings; l = l->next) {
+        struct zc_binding *g = ZC_CONTAINER(l, struct zc_binding, all);
+        if (g->setting.seq == seq) {
+            b->journal->forget(b->journal->arg, g->setting.place);
+            binding_free(b, g);
+            return true;
+        }
+    }
+    return false;
+}
+
+void zc_binding_move(struct zc_broker *b, struct zc_setting *s)
+{
+    uint8_t body[HEAD + 2 * ZC_MSG_STRING_MAX];
+    if (s->gone)
+        return; /* a copy behind its REMOVE would bring it back */
+    (void)!b->journal->move(b->journal->arg, ZC_JOURNAL_BIND, s->seq, encode(of(s), body));
+}
+
+void zc_binding_free_all(struct zc_broker *b)
+{
+    while (!zc_list_empty(&b->bindings))
+        binding_free(b, ZC_CONTAINER(b->bindings.next, struct zc_binding, all));
+    zc_map_done(&b->bound);
+}

@@ -1,0 +1,63 @@
+/*
+ * Bindings: every publication whose topic begins with the prefix is also put into the mailbox. The
+ * prefixes are those of topic.h; mailboxes are known by name, since an empty one is not there.
+ *
+ * In the log a binding is one BIND record: u16 length of the mailbox's name, u16 length of the
+ * prefix, both texts.
+ */
+#ifndef ZC_ZMQC_BINDING_H
+#define ZC_ZMQC_BINDING_H
+
+#include "zmqc/broker.h"
+#include "zmqc/setting.h"
+
+#define ZC_BINDINGS_MAX 65536
+
+/* A mailbox that is bound. */
+struct zc_bound {
+    struct zc_map_node node;
+    struct zc_list matched; /* in the list of one publication */
+    uint64_t pub_mark;      /* last publication that matched, for one copy each */
+    uint32_t bindings;
+    uint16_t len;
+    uint8_t name[];
+};
+
+struct zc_binding {
+    struct zc_setting setting;
+    struct zc_list all;       /* b->bindings; unlinked while its removal is on its way */
+    struct zc_list in_prefix; /* likewise */
+    struct zc_prefix *prefix; /* NULL likewise */
+    struct zc_bound *bound;
+    uint16_t topic_len;
+    uint8_t topic[];
+};
+
+static inline struct zc_slice zc_binding_name(const struct zc_bound *bound)
+{
+    return zc_slice(bound->name, bound->len);
+}
+
+/* A new binding, or the one that is there. The ticket that must be synced before ok, or a negative
+ * zc_err; ZC_ELIMIT: ZC_BINDINGS_MAX. */
+ZC_MUST_CHECK int64_t zc_binding_add(struct zc_broker *b, struct zc_slice name,
+                                     struct zc_slice topic);
+/* Ends it; likewise. 0 when there is none. */
+ZC_MUST_CHECK int64_t zc_binding_remove(struct zc_broker *b, struct zc_slice name,
+                                        struct zc_slice topic);
+/* Mailboxes bound to topic, each once, into *matched by `matched`. */
+void zc_binding_match(struct zc_broker *b, struct zc_slice topic, struct zc_list *matched);
+
+/* Its record, or its removal (put false), is durable or failed. */
+void zc_binding_settled(struct zc_broker *b, struct zc_setting *s, bool put, bool durable);
+/* While the log opens. */
+ZC_MUST_CHECK int zc_binding_restore(struct zc_broker *b, uint64_t seq, struct zc_slice body,
+                                     uint64_t place);
+/* True: the REMOVE was of a binding. */
+bool zc_binding_restore_remove(struct zc_broker *b, uint64_t seq);
+/* Journals it anew, for compaction. */
+void zc_binding_move(struct zc_broker *b, struct zc_setting *s);
+/* Frees all; nothing is written. */
+void zc_binding_free_all(struct zc_broker *b);
+
+#endif
