@@ -59,6 +59,18 @@ void zc_log_free(struct zc_log *log)
     free(log);
 }
 
+uint64_t zc_log_room(const struct zc_log *log, uint64_t size)
+{
+    const struct zc_log_next *n = &log->next;
+    uint64_t end = log->end + log->batches.waiting + (log->seals_due ? ZC_SEGMENT_SEALS : 0);
+    uint64_t room = zc_log_current(log)->size;
+    /* What does not fit at the end of one begins the other. */
+    uint64_t lost = ZC_SEGMENT_START + (size > log->largest ? size : log->largest);
+    if (n->ready_count > 0 && n->ready[0].size > lost)
+        room += n->ready[0].size - lost;
+    return end < room ? room - end : 0;
+}
+
 /* A record of this size is welcome: 0 or why not. */
 static int welcome(const struct zc_log *log, bool put, size_t size)
 {
@@ -71,8 +83,7 @@ static int welcome(const struct zc_log *log, bool put, size_t size)
         return ZC_EIO;
     if (log->state != ZC_LOG_FULL)
         return 0;
-    uint64_t end = log->end + log->batches.waiting + (log->seals_due ? ZC_SEGMENT_SEALS : 0);
-    return put || end + size > zc_log_current(log)->size ? ZC_ENOSPC : 0;
+    return put || size > zc_log_room(log, size) ? ZC_ENOSPC : 0;
 }
 
 static int64_t append(struct zc_log *log, enum zc_record_type type, uint64_t seq,
@@ -84,6 +95,8 @@ static int64_t append(struct zc_log *log, enum zc_record_type type, uint64_t seq
         return err;
     zc_log_seq_note(log, seq);
     log->appended += zc_record_size(body.len);
+    if (log->largest < zc_record_size(body.len))
+        log->largest = zc_record_size(body.len);
     return (int64_t)++log->ticket;
 }
 
@@ -317,8 +330,8 @@ void zc_log_status(const struct zc_log *log, struct zc_log_status *ret_status)
         ret_status->bytes += log->segments.items[i].size;
     ret_status->segments = log->segments.len;
     ret_status->live_bytes = log->live_bytes;
-    if (log->next.phase == ZC_NEXT_READY) {
-        ret_status->bytes += log->next.segment.size;
+    for (uint32_t i = 0; i < log->next.ready_count; i++) {
+        ret_status->bytes += log->next.ready[i].size;
         ret_status->segments++;
     }
 }

@@ -41,12 +41,11 @@ static bool able(const struct zc_log *log)
 
 uint64_t zc_log_clean_room(const struct zc_log *log)
 {
-    const struct zc_segment *s = zc_log_current(log);
-    uint64_t end = log->end + log->batches.waiting + (log->seals_due ? ZC_SEGMENT_SEALS : 0);
-    uint64_t limit = s->size - s->size / 8;
+    uint64_t left = log->segment_bytes / (log->next.ready_count > 0 ? 2 : 8);
+    uint64_t room = zc_log_room(log, 0);
     if (log->state != ZC_LOG_FULL)
         return UINT64_MAX;
-    return end < limit ? limit - end : 0;
+    return room > left ? room - left : 0;
 }
 
 /* The oldest segment when it is to be cleaned, or NULL. */
@@ -57,13 +56,21 @@ static struct zc_segment *wanted(const struct zc_log *log)
     struct zc_segment *s = &log->segments.items[0];
     if (s->number == log->current || !s->sealed || s->live == 0 || s->unlisted > 0)
         return NULL;
+    if (log->clean.until != 0 && log->clean.until == log->current)
+        return NULL; /* it is about to be left */
+    /* A full log has little room, and removals want it: only what gains much, and can be finished.
+     */
     bool full = log->state == ZC_LOG_FULL;
-    uint64_t live = log->live_bytes - zc_log_current(log)->live_bytes;
     if (full && s->live_bytes > zc_log_clean_room(log))
-        return NULL; /* it could not be finished, and the room would be lost */
+        return NULL;
     if (s->number == log->clean.segment || s->number <= log->clean.until)
         return s;
-    return log->sealed_bytes > (full ? live : 2 * live + log->segment_bytes) ? s : NULL;
+    uint64_t live = log->live_bytes - zc_log_current(log)->live_bytes;
+    if (full && log->next.ready_count > 0)
+        return log->sealed_bytes > live + log->segment_bytes ? s : NULL;
+    if (full)
+        return s->live_bytes <= s->size / 2 ? s : NULL;
+    return log->sealed_bytes > 2 * live + log->segment_bytes ? s : NULL;
 }
 
 /* With everything to be rewritten, the current segment is left as soon as it rests. */
@@ -71,17 +78,18 @@ static void leave_current(struct zc_log *log)
 {
     if (log->clean.until != log->current || log->current == 0 || !able(log) || log->dirty ||
         zc_log_writing(log) || log->batches.waiting + log->batches.unsynced > 0 ||
-        log->next.phase != ZC_NEXT_READY)
+        log->next.ready_count == 0)
         return;
     zc_log_next_take(log);
 }
 
 void zc_log_compact(struct zc_log *log)
 {
-    if (!log->opening && log->live_bytes > 0)
-        log->clean.until = log->current;
-    else if (!log->opening)
-        log->clean.until = log->current - 1;
+    if (log->opening || log->current == 0)
+        return;
+    /* Without a next segment the current one cannot be left. */
+    bool all = log->live_bytes > 0 && log->state == ZC_LOG_OK;
+    log->clean.until = all ? log->current : log->current - 1;
 }
 
 bool zc_log_compacting(const struct zc_log *log)

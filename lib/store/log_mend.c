@@ -53,7 +53,7 @@ void zc_log_mend_no_next(struct zc_log *log, struct zc_now now)
 bool zc_log_mend_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
 {
     struct zc_log_mend *m = &log->mend;
-    const struct zc_segment *s = &log->next.segment;
+    const struct zc_segment *s = &log->next.ready[0];
     if (log->opening)
         return false;
     *ret_op = (struct zc_disk_op){.id = ZC_LOG_SLOT_MEND, .segment = s->number};
@@ -66,8 +66,8 @@ bool zc_log_mend_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *re
         m->phase = ZC_MEND_LEAVING;
         return true;
     }
-    if (m->phase == ZC_MEND_WAIT && log->next.phase == ZC_NEXT_READY && now.mono.ns >= m->at.ns &&
-        !(log->closing && log->state == ZC_LOG_ERROR)) {
+    if (m->phase == ZC_MEND_WAIT && log->next.ready_count > 0 && log->next.drop == 0 &&
+        now.mono.ns >= m->at.ns && !(log->closing && log->state == ZC_LOG_ERROR)) {
         zc_segment_head_encode(m->want, s);
         zc_segment_seals_encode(m->want + ZC_SEGMENT_HEAD, s, log->seq_max, log->current,
                                 log->safe);
@@ -104,7 +104,7 @@ void zc_log_mend_input(struct zc_log *log, struct zc_now now, const struct zc_di
     if (err == 0 && checking && memcmp(m->want, m->got, sizeof(m->got)) != 0)
         err = ZC_EIO;
     if (err != 0) {
-        zc_log_note(log, err, log->next.segment.number);
+        zc_log_note(log, err, log->next.ready[0].number);
         zc_log_next_drop(log, now);
         give_up(log, now);
         return;
@@ -125,7 +125,7 @@ void zc_log_mend_input(struct zc_log *log, struct zc_now now, const struct zc_di
 
 struct zc_mono zc_log_mend_deadline(const struct zc_log *log)
 {
-    if (log->mend.phase != ZC_MEND_WAIT || log->next.phase != ZC_NEXT_READY || log->closing)
+    if (log->mend.phase != ZC_MEND_WAIT || log->next.ready_count == 0 || log->closing)
         return ZC_NEVER;
     return log->mend.at;
 }

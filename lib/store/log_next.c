@@ -1,7 +1,8 @@
 /*
- * The next segment is made ahead of need: created, its head written, file and directory synced.
- * While none can be had the log is FULL and tries again each second and whenever a segment went
- * away.
+ * The next segment is made ahead of need: created, its head written, file and directory synced. A
+ * log of some size has a second one in reserve, so that when the disk is full removals have room,
+ * and so have the copies with which useless segments are turned into free ones. While one of them
+ * cannot be had the log is FULL and tries again each second and whenever a segment went away.
  *
  * Consumed segments are removed from the oldest on only. A REMOVE speaks of messages in its own or
  * older segments; were a segment with REMOVEs deleted before the one that holds the messages, they
@@ -13,15 +14,8 @@
 
 bool zc_log_next_coming(const struct zc_log *log)
 {
-    switch (log->next.phase) {
-    case ZC_NEXT_CREATING:
-    case ZC_NEXT_HEAD:
-    case ZC_NEXT_HEADING:
-    case ZC_NEXT_READY:
-        return true;
-    default:
-        return false;
-    }
+    return log->next.ready_count > 0 || log->next.phase == ZC_NEXT_CREATING ||
+           log->next.phase == ZC_NEXT_HEAD || log->next.phase == ZC_NEXT_HEADING;
 }
 
 /* It failed: the log lives without a next segment for a while. */
@@ -31,18 +25,32 @@ static void failed(struct zc_log *log, struct zc_now now, int err)
     zc_log_note(log, err, n->segment.number);
     n->at = zc_mono_add_ms(now.mono, ZC_LOG_RETRY_MS);
     if (log->mend.phase != ZC_MEND_NONE) {
-        zc_log_mend_no_next(log, now);
+        if (n->ready_count == 0)
+            zc_log_mend_no_next(log, now);
     } else if (log->state == ZC_LOG_OK && log->current != 0) {
         zc_log_state_set(log, ZC_LOG_FULL);
+        log->largest = 0;
         zc_log_write_cut(log);
     }
     zc_log_repair_next(log, err);
 }
 
+/* As many as wanted are there. */
+static void settle(struct zc_log *log)
+{
+    if (log->state == ZC_LOG_FULL && log->mend.phase == ZC_MEND_NONE &&
+        log->next.ready_count >= zc_log_ready_wanted(log))
+        zc_log_state_set(log, ZC_LOG_OK);
+}
+
 void zc_log_next_drop(struct zc_log *log, struct zc_now now)
 {
-    log->next.phase = ZC_NEXT_DROP;
-    log->next.at = zc_mono_add_ms(now.mono, ZC_LOG_RETRY_MS);
+    struct zc_log_next *n = &log->next;
+    ZC_ASSERT(n->ready_count > 0);
+    n->at = zc_mono_add_ms(now.mono, ZC_LOG_RETRY_MS);
+    n->drop = n->ready[0].number;
+    n->ready[0] = n->ready[1];
+    n->ready_count--;
 }
 
 /* Begins with a new segment. */
@@ -81,22 +89,38 @@ static bool head_op(struct zc_log_next *n, struct zc_disk_op *ret_op)
     return true;
 }
 
+static bool create_wanted(const struct zc_log *log)
+{
+    if (log->opening)
+        return log->recover.phase >= ZC_RECOVER_NEXT && log->next.ready_count == 0;
+    if (log->closing)
+        return log->next.ready_count == 0 && log->state == ZC_LOG_OK && log->batches.waiting > 0;
+    return log->next.ready_count < zc_log_ready_wanted(log);
+}
+
 bool zc_log_next_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
 {
     struct zc_log_next *n = &log->next;
     bool found = false;
     if (log->unusable || (log->opening && log->recover.phase < ZC_RECOVER_ZERO))
         return false;
+    if (n->phase == ZC_NEXT_NONE && n->drop != 0) {
+        n->segment = (struct zc_segment){.number = n->drop};
+        n->drop = 0;
+        n->phase = ZC_NEXT_DROP;
+    } else if (n->phase == ZC_NEXT_NONE && !log->opening && !log->closing &&
+               log->segments.len < 3 && n->ready_count > 1) {
+        /* The log has become small: its reserve goes. */
+        n->segment = n->ready[--n->ready_count];
+        n->phase = ZC_NEXT_DROP;
+    }
     if (n->phase == ZC_NEXT_DROP) {
         n->phase = ZC_NEXT_DROPPING;
         *ret_op = (struct zc_disk_op){
             .kind = ZC_DISK_REMOVE, .segment = n->segment.number, .sync_dir = true};
         found = true;
     } else if (n->phase == ZC_NEXT_NONE) {
-        bool wanted = !log->closing || (log->state == ZC_LOG_OK && log->batches.waiting > 0);
-        if (log->opening && log->recover.phase < ZC_RECOVER_NEXT)
-            wanted = false;
-        found = wanted && create_op(log, now, ret_op);
+        found = create_wanted(log) && create_op(log, now, ret_op);
     } else if (n->phase == ZC_NEXT_HEAD) {
         found = head_op(n, ret_op);
     }
@@ -118,14 +142,14 @@ void zc_log_next_input(struct zc_log *log, struct zc_now now, const struct zc_di
         return;
     case ZC_NEXT_HEADING:
         if (err != 0) {
-            zc_log_next_drop(log, now);
+            n->phase = ZC_NEXT_DROP;
             failed(log, now, err);
             return;
         }
         log->counts.syncs++;
-        n->phase = ZC_NEXT_READY;
-        if (log->state == ZC_LOG_FULL && log->mend.phase == ZC_MEND_NONE)
-            zc_log_state_set(log, ZC_LOG_OK);
+        n->phase = ZC_NEXT_NONE;
+        n->ready[n->ready_count++] = n->segment;
+        settle(log);
         zc_log_repair_next(log, 0);
         return;
     case ZC_NEXT_DROPPING:
@@ -140,7 +164,7 @@ void zc_log_next_input(struct zc_log *log, struct zc_now now, const struct zc_di
 void zc_log_next_take(struct zc_log *log)
 {
     struct zc_log_next *n = &log->next;
-    ZC_ASSERT(n->phase == ZC_NEXT_READY);
+    ZC_ASSERT(n->ready_count > 0);
     struct zc_segment *before = zc_log_current(log);
     if (before != NULL) {
         before->sealed = true;
@@ -150,12 +174,13 @@ void zc_log_next_take(struct zc_log *log)
     }
     log->seals_due = before != NULL;
     ZC_ASSERT(zc_segment_reserve(&log->segments) == 0);
-    *zc_segment_add(&log->segments, n->segment.number) = n->segment;
-    log->current = n->segment.number;
-    log->end = log->safe = n->segment.end;
+    *zc_segment_add(&log->segments, n->ready[0].number) = n->ready[0];
+    log->current = n->ready[0].number;
+    log->end = log->safe = n->ready[0].end;
     log->dirty = false;
     log->verifying = false;
-    n->phase = ZC_NEXT_NONE;
+    n->ready[0] = n->ready[1];
+    n->ready_count--;
     n->at = (struct zc_mono){0};
     zc_log_next_count(log);
 }
@@ -208,6 +233,7 @@ void zc_log_next_trim_input(struct zc_log *log, struct zc_now now,
     zc_log_next_count(log);
     /* There is room now. */
     log->next.at = now.mono;
+    settle(log);
 }
 
 struct zc_mono zc_log_next_deadline(const struct zc_log *log)
@@ -215,7 +241,7 @@ struct zc_mono zc_log_next_deadline(const struct zc_log *log)
     struct zc_mono at = ZC_NEVER;
     if (log->unusable || log->closing || (log->opening && log->recover.phase < ZC_RECOVER_NEXT))
         return at;
-    if (log->next.phase == ZC_NEXT_NONE)
+    if (log->next.phase == ZC_NEXT_NONE && create_wanted(log))
         at = log->next.at;
     if (consumed(log) != 0 && log->trimming == 0)
         at = zc_mono_min(at, log->trim_at);

@@ -65,20 +65,23 @@ struct zc_log_write {
     uint8_t *check;     /* what was read back */
 };
 
-/* The segment after the current one. */
+/* The segments after the current one. */
 struct zc_log_next {
     enum {
         ZC_NEXT_NONE,
         ZC_NEXT_CREATING,
         ZC_NEXT_HEAD, /* created, the head waits to be written */
         ZC_NEXT_HEADING,
-        ZC_NEXT_READY,
-        ZC_NEXT_DROP, /* unusable, to be removed */
+        ZC_NEXT_DROP, /* unusable, or too many: to be removed */
         ZC_NEXT_DROPPING,
-    } phase;
-    struct zc_segment segment;
-    struct zc_mono at; /* not before */
+    } phase;                   /* of `segment` */
+    struct zc_segment segment; /* being made or removed */
+    struct zc_mono at;         /* not before */
     uint8_t head[ZC_SEGMENT_HEAD];
+    /* Ready, in order. The second is the reserve with which a full log can still be cleaned. */
+    struct zc_segment ready[2];
+    uint32_t ready_count;
+    uint32_t drop; /* one that failed and is to be removed, or 0 */
 };
 
 /* The move to a fresh segment. */
@@ -223,6 +226,7 @@ struct zc_log {
     uint32_t trimming; /* segment whose removal is with the disk, or 0 */
     struct zc_mono trim_at;
 
+    uint64_t largest;      /* record that was appended while FULL */
     uint64_t appended;     /* bytes that the caller appended */
     uint64_t sealed_bytes; /* of all segments but the current one */
     uint64_t live_bytes;   /* of all segments */
@@ -238,6 +242,12 @@ struct zc_log {
 static inline struct zc_segment *zc_log_current(const struct zc_log *log)
 {
     return zc_segment_find(&log->segments, log->current);
+}
+
+/* How many segments are to be ready. One is enough for a log that is small. */
+static inline uint32_t zc_log_ready_wanted(const struct zc_log *log)
+{
+    return log->segments.len > 3 ? 2 : 1;
 }
 
 static inline void zc_log_state_set(struct zc_log *log, enum zc_log_state state)
@@ -278,6 +288,8 @@ static inline uint64_t zc_log_cover(const struct zc_log *log, uint32_t n)
 }
 
 /* log.c */
+/* Bytes that a FULL log still takes, when the next record has this size. */
+uint64_t zc_log_room(const struct zc_log *log, uint64_t size);
 /* A record of segment s lives from now on; no longer. item NULL: one that has no entry. */
 void zc_log_list(struct zc_log *log, struct zc_segment *s, uint64_t offset, uint32_t size,
                  uint64_t *owner, bool coming);
@@ -298,9 +310,9 @@ void zc_log_written_input(struct zc_log *log, struct zc_now now,
 bool zc_log_next_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op);
 void zc_log_next_input(struct zc_log *log, struct zc_now now,
                        const struct zc_disk_completion *done);
-/* Makes the READY next segment the current one, sealing the one before. */
+/* Makes the next segment the current one, sealing the one before. One must be ready. */
 void zc_log_next_take(struct zc_log *log);
-/* The READY next segment failed: it is removed and another one tried later. */
+/* The next segment failed: it is removed and another one tried later. */
 void zc_log_next_drop(struct zc_log *log, struct zc_now now);
 /* True while a next segment may still come without waiting for the clock. */
 bool zc_log_next_coming(const struct zc_log *log);
@@ -317,7 +329,7 @@ bool zc_log_clean_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *r
 void zc_log_clean_input(struct zc_log *log, const struct zc_disk_completion *done);
 bool zc_log_clean_event(struct zc_log *log, struct zc_log_event *ret_event);
 struct zc_mono zc_log_clean_deadline(const struct zc_log *log);
-/* Bytes that copies may still fill. A full log keeps the last eighth for removals. */
+/* Bytes that copies may still fill. A full log keeps some for removals. */
 uint64_t zc_log_clean_room(const struct zc_log *log);
 /* No more is read in this round. */
 void zc_log_clean_end(struct zc_log *log);

@@ -70,8 +70,8 @@ void zc_log_repair_start(struct zc_log *log)
     }
     if (spare != NULL && current != NULL) {
         spare->doomed = false;
-        log->next.segment = *spare;
-        log->next.phase = ZC_NEXT_READY;
+        log->next.ready[0] = *spare;
+        log->next.ready_count = 1;
         zc_segment_drop(&log->segments, spare->number);
     }
     zc_buf_done(&log->recover.scan.window);
@@ -101,7 +101,7 @@ static struct zc_segment *zero_segment(struct zc_log *log)
 {
     if (log->recover.index == 0)
         return zc_log_current(log);
-    return log->recover.index == 1 && log->next.phase == ZC_NEXT_READY ? &log->next.segment : NULL;
+    return log->recover.index == 1 && log->next.ready_count > 0 ? &log->next.ready[0] : NULL;
 }
 
 /* Finds the next bytes to overwrite. When there are none a next segment is due. */
@@ -117,7 +117,7 @@ static void zero_find(struct zc_log *log)
     }
     zc_buf_done(&r->scan.window);
     r->phase = ZC_RECOVER_NEXT;
-    if (log->next.phase == ZC_NEXT_READY)
+    if (log->next.ready_count > 0)
         zc_log_repair_next(log, 0);
 }
 

@@ -18,7 +18,7 @@
 /* Bytes of the current segment that a PUT, or anything else, may fill. */
 static uint64_t room_end(const struct zc_log *log, const struct zc_segment *s, bool put)
 {
-    bool full = log->next.phase == ZC_NEXT_READY || log->state == ZC_LOG_FULL;
+    bool full = log->next.ready_count > 0 || log->state == ZC_LOG_FULL;
     return put && !full ? s->size - s->size / 8 : s->size;
 }
 
@@ -205,7 +205,7 @@ static bool next_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *re
     size_t len;
     uint32_t n = fit(log, b, false, &len);
     if (n == 0) {
-        if (log->next.phase != ZC_NEXT_READY)
+        if (log->next.ready_count == 0)
             return sync_due(log, now) && sync_op(log, ret_op);
         /* In every mode: closing syncs the last segment only. */
         if (log->dirty)

@@ -77,7 +77,8 @@ static void written(struct zc_log *log, struct zc_now now, const struct zc_log_w
         acknowledge(log, b, from, b->written);
         log->safe = log->end;
     }
-    if (log->sync == ZC_LOG_SYNC_NEVER)
+    /* The disk may still look at the bytes of a write that syncs. */
+    if (log->sync == ZC_LOG_SYNC_NEVER && !(log->write.phase != ZC_WRITE_IDLE && log->write.sync))
         kept(log, zc_log_cover(log, 0), log->end);
 }
 
