@@ -207,7 +207,7 @@ programs-fuzz: $(FUZZERS)
 check: programs-check ## build and run the tests that need only this machine
 	$(ASAN_MAKE) programs-fuzz
 	@$(RUN) $(T)
-check-all: programs-check ## check, long variants, interop, systemd in a container, all again sanitized
+check-all: programs-check ## check, long variants, interop, systemd containers, all sanitized
 	$(ASAN_MAKE) programs-check programs-fuzz
 	@$(RUN) --all $(T)
 sanitize: ## the tests under gcc's address and undefined behaviour sanitizers only

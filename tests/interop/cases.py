@@ -1,5 +1,6 @@
 """What our hub and spoke and the programs of one Tailcat version must do together. A test file for
-a version derives from these classes and names it."""
+a version derives from these classes and names it. Field case R12 (tokens that do not fit), weakness
+5 of the Go version (a join hangs for ever once its hub has gone)."""
 import os, signal, socket, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -27,6 +28,16 @@ class Interop(Case):
         self.addCleanup(service.close)
         return service
 
+    def client(self, fresh=True):
+        client = Client(self.programs, fresh)
+        self.addCleanup(client.stop)
+        return client
+
+    def dial(self, port):
+        c = socket.create_connection(("127.0.0.1", port), timeout=30 * harness.SLOW)
+        self.addCleanup(c.close)
+        return c
+
     def restart_relay_midst(self, service):
         """Stops the relay once a part of MIDST is through; starts it again."""
         wait_for(lambda: service.seen > 1 << 20, 30)
@@ -47,11 +58,6 @@ class HubSide(Interop):
     def their_hub(self, *options):
         return self.tunnel_hub(self.r, "--forward", str(self.echo.port), *self.hub_options,
                                *options)
-
-    def client(self, fresh=True):
-        client = Client(self.programs, fresh)
-        self.addCleanup(client.stop)
-        return client
 
     def pipe(self, client, token, port):
         pipe = client.pipe(token, port)
@@ -104,7 +110,7 @@ class ToHub(HubSide):
         self.assertIn(b"deadline exceeded", got.stderr)
         self.assertEqual(other.seen, 0)
 
-    def test_token_of_another_hub(self):
+    def test_r12_token_of_another_hub(self):
         gone = self.their_hub()
         token = gone.token()
         gone.stop()
@@ -129,7 +135,7 @@ class ToHub(HubSide):
         harness.together(lambda: exchange(pipe.sock, MIDST, self.echo, 120),
                          lambda: self.restart_relay_midst(self.echo))
 
-    def test_hub_restarts_with_the_same_key(self):
+    def test_weakness_5_hub_restarts_with_the_same_key(self):
         h = self.their_hub()
         token = h.token()
         client = self.client(fresh=False)
@@ -182,11 +188,6 @@ class SpokeSide(Interop):
         server = self.server(str(served or port), "--full-address")
         spoke = self.spoke(server.token_file, "--forward", "%d:%d" % (local, port), *options)
         return server, spoke, local
-
-    def dial(self, port):
-        c = socket.create_connection(("127.0.0.1", port), timeout=30 * harness.SLOW)
-        self.addCleanup(c.close)
-        return c
 
 
 class FromSpoke(SpokeSide):
@@ -252,7 +253,7 @@ class FromSpoke(SpokeSide):
         self.assertErr(c.recv(), "unavailable")
         self.assertEqual(good.status()["tunnel"]["state"], "up")
 
-    def test_token_of_another_server(self):
+    def test_r12_token_of_another_server(self):
         gone = self.server(str(self.echo.port), "--full-address")
         gone.stop()
         self.server(str(self.echo.port), "--full-address")
@@ -270,7 +271,7 @@ class FromSpoke(SpokeSide):
         harness.together(lambda: exchange(c, MIDST, self.echo, 120),
                          lambda: self.restart_relay_midst(self.echo))
 
-    def test_server_restarts_during_a_transfer(self):
+    def test_weakness_5_server_restarts_during_a_transfer(self):
         server, s, local = self.pair(self.echo.port)
         s.joined()
         token, c, ended = server.token(), self.dial(local), threading.Event()

@@ -169,6 +169,9 @@ class Client(Process):
                                  env=self.env, capture_output=True, text=True, timeout=60)
             self.node = re.search(r"nodekey:[0-9a-f]{64}", got.stdout + got.stderr)[0]
 
+    def key_file(self):
+        return os.path.join(self.dir, "tailcat", "keys", self.key + ".private.json")
+
     def run(self, *args, stdin=b"", timeout=30):
         return subprocess.run([self.program, "--key=" + self.key] + list(args), input=stdin,
                               env=self.env, capture_output=True, timeout=timeout * harness.SLOW)

@@ -61,15 +61,15 @@ def fetch(go, source, env):
               % (os.path.basename(source), left, said[-1500:]), flush=True)
         if left:
             time.sleep(5 * (FETCH_TRIES - left))
-    raise AssertionError("the Go module proxy does not give the modules of %s (GOPROXY names another"
-                         " one)" % os.path.basename(source))
+    raise AssertionError("the Go module proxy does not give the modules of %s (GOPROXY names"
+                         " another one)" % os.path.basename(source))
 
 
 def compile_all(go, source, target, env):
     # Without symbols: linked in half the time. The other tests go first.
-    got = subprocess.run(["nice", go, "build", "-ldflags=-s -w", "-o", target + "/", *PACKAGES],
-                         cwd=source, env=env, capture_output=True, text=True,
-                         timeout=BUILD_TIMEOUT_S)
+    got = subprocess.run(
+        ["nice", "-n", "5", go, "build", "-ldflags=-s -w", "-o", target + "/", *PACKAGES],
+        cwd=source, env=env, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S)
     if got.returncode != 0:
         raise AssertionError("go build of %s failed:\n%s"
                              % (os.path.basename(source), got.stderr[-3000:]))

@@ -3,14 +3,14 @@
 import os, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import cases, cases_relay, peers
+import cases, cases_keys, cases_relay, peers
 
 
 class ToHub(cases.ToHub):
     version = "v0.3"
     hub_options = ("--no-psk", "--open")
 
-    def test_hub_with_a_psk_is_out_of_reach(self):
+    def test_r12_hub_with_a_psk_is_out_of_reach(self):
         h = self.tunnel_hub(self.r)
         pipe = self.pipe(self.client(), h.token(), 7)
         pipe.send(v=1, op="put", name="x", text="x", id="1")
@@ -29,6 +29,15 @@ class RelayToHub(cases_relay.RelayToHub):
 
 
 class RelayFromSpoke(cases_relay.RelayFromSpoke):
+    version = "v0.3"
+
+
+class OneKeyAtHub(cases_keys.OneKeyAtHub):
+    version = "v0.3"
+    hub_options = ("--no-psk", "--open")
+
+
+class OneKeyAtServer(cases_keys.OneKeyAtServer):
     version = "v0.3"
 
 

@@ -3,14 +3,14 @@
 import os, sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import cases, cases_relay, peers
+import cases, cases_keys, cases_relay, peers
 from harness import tempdir, write_file
 
 
 class ToHub(cases.ToHub):
     version = "v0.6"
 
-    def test_wrong_psk(self):
+    def test_r12_wrong_psk(self):
         h = self.their_hub()
         pipe = self.pipe(self.client(), peers.other_psk(h.token()), 7)
         pipe.send(v=1, op="put", name="x", text="x", id="1")
@@ -32,7 +32,7 @@ class ToHubWithoutPsk(cases.Interop):
 class FromSpoke(cases.FromSpoke):
     version = "v0.6"
 
-    def test_wrong_psk(self):
+    def test_r12_wrong_psk(self):
         server = self.server(str(self.echo.port), "--full-address")
         wrong = write_file(os.path.join(tempdir(), "token"), peers.other_psk(server.token()))
         s = self.spoke(wrong, "--wait-hub", "3s")
@@ -47,6 +47,14 @@ class RelayToHub(cases_relay.RelayToHub):
 
 
 class RelayFromSpoke(cases_relay.RelayFromSpoke):
+    version = "v0.6"
+
+
+class OneKeyAtHub(cases_keys.OneKeyAtHub):
+    version = "v0.6"
+
+
+class OneKeyAtServer(cases_keys.OneKeyAtServer):
     version = "v0.6"
 
 

@@ -50,7 +50,9 @@ class Changed(harness.Case):
 
         def change(way, at, data):
             kept.setdefault("first", data[:4096])
-            return kept["first"] + data[4096:] if way == UP and at > AT and len(data) > 4096 else data
+            if way == UP and at > AT and len(data) > 4096:
+                return kept["first"] + data[4096:]
+            return data
         self.assertTold(change, "there: .*; what arrived there was sent at 0\n")
 
     def test_a_lost_end(self):

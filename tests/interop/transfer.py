@@ -60,11 +60,12 @@ class Service:
                 pass
 
     def transfer(self, sent, got):
-        """The transfer that an answer names; else the one that began with these bytes."""
+        """The transfer that an answer names; else the one that began with these bytes; else one of
+        nothing."""
         if len(got) >= 8 and struct.unpack(">Q", got[:8])[0] < len(self.transfers):
             return self.transfers[struct.unpack(">Q", got[:8])[0]]
         alike = [t for t in self.transfers if t.got[:SAMPLE] == sent[:SAMPLE]]
-        return (alike or self.transfers or [Transfer(0)])[-1]
+        return (alike or [Transfer(0)])[-1]
 
     def close(self):
         # A thread that waits in accept() would keep a socket that is only closed.
@@ -135,7 +136,7 @@ def compare(sent, got, service, cut):
 
 def exchange(sock, size, service, timeout=60, may_end=False):
     """Talks to a Service through sock: size bytes each way, then compares them. True when all went
-    through; may_end: the connection may end before that."""
+    through; may_end: the connection may end or stand still before that."""
     sock.settimeout(timeout * harness.SLOW)
     sent, got, why = os.urandom(size), bytearray(), []
 

@@ -1,5 +1,7 @@
 # serial
-"""Hub, relay or spoke goes and comes back."""
+"""Hub, relay or spoke goes and comes back. Field cases H5 (the relay closes in the midst of a
+write) and H16 (it is a black hole, also while a stop is wanted), weakness 5 of the Go version (a
+join hangs for ever once its hub has gone)."""
 import os, subprocess, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -36,7 +38,7 @@ class Away(Case):
         self.usable(10)
         self.assertFrame(c.recv(), op="ok", id="1")
 
-    def test_relay_dies_while_much_is_on_its_way(self):
+    def test_h5_relay_dies_while_much_is_on_its_way(self):
         data = os.urandom(900000)
         path = write_file(os.path.join(tempdir(), "f"), data)
         puts = [subprocess.Popen([harness.CLI, "put", "big", "--file", path, "--listen",
@@ -49,7 +51,7 @@ class Away(Case):
         for _ in range(8):
             self.assertEqual(cli("take", "big", "--raw", listen=self.h.listen).stdout, data)
 
-    def test_relay_that_is_a_black_hole_is_waited_for(self):
+    def test_h16_relay_that_is_a_black_hole_is_waited_for(self):
         c = self.conn(self.s, hello=True, timeout=20)
         self.r.freeze()
         c.send(v=1, op="put", name="a", text="1", id="1")
@@ -57,7 +59,7 @@ class Away(Case):
         self.r.thaw()
         self.assertFrame(c.recv(), op="ok", id="1")
 
-    def test_start_while_the_relay_is_a_black_hole(self):
+    def test_h16_start_while_the_relay_is_a_black_hole(self):
         """TCP stands, TLS does not come: given up after 10 s, tried again."""
         self.r.freeze()
         s = self.spoke(self.h)
@@ -65,7 +67,20 @@ class Away(Case):
         self.r.thaw()
         s.joined(20)
 
-    def test_hub_restarts_with_the_same_key(self):
+    def test_h16_stop_while_the_relay_is_a_black_hole(self):
+        local, tunnelled = self.conn(self.h, hello=True), self.conn(self.s, hello=True, timeout=20)
+        for c in (local, tunnelled):
+            c.send(v=1, op="take", name="never", id="t")
+            c.sync()
+        self.r.freeze()
+        self.addCleanup(self.r.thaw)
+        for daemon in (self.h, self.s):
+            start = time.monotonic()
+            self.assertEqual(daemon.stop(), 0)
+            self.assertLess(time.monotonic() - start, 5 * harness.SLOW)
+        self.assertTrue(local.closed() and tunnelled.closed())
+
+    def test_weakness_5_hub_restarts_with_the_same_key(self):
         token = self.h.token()
         old = self.conn(self.s, hello=True)
         self.conn(self.s).put("kept", "x")
@@ -76,7 +91,7 @@ class Away(Case):
         self.assertEqual(self.h.token(), token)
         self.assertEqual(self.conn(self.s).call(v=1, op="take", name="kept", id="t")["text"], "x")
 
-    def test_hub_is_away_and_clients_are_told(self):
+    def test_weakness_5_hub_is_away_and_clients_are_told(self):
         s = self.spoke(self.h, "--wait-hub", "1s").joined()
         self.h.stop()
         wait_for(lambda: s.status()["tunnel"]["state"] != "up", 30)

@@ -1,4 +1,4 @@
-"""Tokens: where they come from, which are refused, how they change."""
+"""Tokens: where they come from, which are refused (field case R12), how they change."""
 import os, signal, subprocess, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -24,7 +24,7 @@ class Tokens(Case):
         if len(text) > 20:
             self.assertNotIn(text.strip()[8:40] if isinstance(text, str) else "\0", said[0])
 
-    def test_bad_tokens_are_refused_in_one_line(self):
+    def test_r12_bad_tokens_are_refused_in_one_line(self):
         h = self.tunnel_hub(self.r)
         token = h.token()
         for text, why in (("", "empty"), ("\n \n", "empty"), (token + "\n" + token, "line"),
@@ -101,7 +101,7 @@ class Tokens(Case):
         s.joined()
         self.assertEqual(self.conn(s).call(v=1, op="take", name="who", id="t")["text"], "b")
 
-    def test_wrong_psk_says_so(self):
+    def test_r12_wrong_psk_says_so(self):
         h = self.tunnel_hub(self.r)
         path = self.token_file(h.token())
         got = cli("rotate", "--listen", h.listen)

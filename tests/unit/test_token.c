@@ -1,4 +1,4 @@
-/* tunnel/token.h: every vector both ways, what is refused and in which words, files. */
+/* tunnel/token.h: every vector both ways, what is refused and how (field case R12), files. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memmem */
 #endif
