@@ -28,6 +28,20 @@ static int abandoned(const struct zmqcat *bus, uint64_t attempts)
     return 3;
 }
 
+static uint64_t attempts_of(const struct zc_args *args)
+{
+    return args->retries > 0 ? args->retries : RETRIES_DEFAULT;
+}
+
+/* All attempts together may take so long, and so the answer to the first word. */
+static int64_t limit_of(const struct zc_args *args)
+{
+    int64_t ms;
+    bool huge = attempts_of(args) > INT32_MAX ||
+                __builtin_mul_overflow(args->timeout_ms, (int64_t)attempts_of(args), &ms);
+    return huge ? INT64_MAX : ms;
+}
+
 /* All attempts carry one id, so that the hub does not queue the request twice. */
 static int ask(const struct zc_args *args, struct zmqcat *bus, const struct zc_buf *payload)
 {
@@ -36,7 +50,7 @@ static int ask(const struct zc_args *args, struct zmqcat *bus, const struct zc_b
     if (getentropy(seed, sizeof seed) != 0)
         return zc_say_fail(1, args->verb, NULL, "the system gives no random bytes");
     zc_text_hex(id, zc_slice(seed, sizeof seed));
-    uint64_t attempts = args->retries > 0 ? args->retries : RETRIES_DEFAULT;
+    uint64_t attempts = attempts_of(args);
     struct zmqcat_msg m;
     int rc = ZMQCAT_TIMEOUT;
     for (uint64_t i = 0; i < attempts && rc == ZMQCAT_TIMEOUT; i++)
@@ -61,7 +75,9 @@ int zc_ask_req(const struct zc_args *args)
     if (status != 0)
         return status;
     struct zmqcat *bus = NULL;
-    status = zc_open_bus(args, &bus);
+    status = zc_out_usable();
+    if (status == 0)
+        status = zc_open_within(args, limit_of(args), &bus);
     if (status == 0)
         status = ask(args, bus, &payload);
     zmqcat_free(bus);
@@ -134,7 +150,7 @@ static void ask_path(const struct zc_args *args, struct zc_out *out)
 int zc_ask_ping(const struct zc_args *args)
 {
     struct zmqcat *bus = NULL;
-    int status = zc_open_bus(args, &bus);
+    int status = zc_open_within(args, PING_MS, &bus);
     if (status != 0)
         return status;
     struct zc_out out;

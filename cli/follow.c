@@ -71,7 +71,9 @@ static int follow(const struct zc_args *args, struct zmqcat *bus, struct zc_out 
 int zc_follow_sub(const struct zc_args *args)
 {
     struct zmqcat *bus = NULL;
-    int status = zc_open_bus(args, &bus);
+    int status = zc_out_usable();
+    if (status == 0)
+        status = zc_open_bus(args, &bus);
     if (status != 0)
         return status;
     const char *prefix = args->rest_count > 0 ? args->rest[0] : "";

@@ -149,7 +149,9 @@ int zc_hold_reserve(const struct zc_args *args)
     struct hold h = {.args = args, .lease_s = lease_s > 0 ? lease_s : LEASE_DEFAULT_S};
     if (h.lease_s > LEASE_MAX_S)
         h.lease_s = LEASE_MAX_S;
-    int status = zc_open_bus(args, &h.bus);
+    int status = zc_out_usable();
+    if (status == 0)
+        status = zc_open_bus(args, &h.bus);
     if (status != 0)
         return status;
     struct zmqcat_msg m;

@@ -97,12 +97,13 @@ static int run(const struct zc_verb *v, int argc, char **argv)
     return status;
 }
 
-/* A closed standard stream must not become the socket: what is printed would go to the hub. */
+/* A closed standard stream must not become the socket: what is printed would go to the hub. What
+ * takes its place cannot be used, so that its use fails. */
 static void fill_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
-            (void)!open("/dev/null", fd == 0 ? O_RDWR : O_RDONLY);
+            (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
 int main(int argc, char **argv)

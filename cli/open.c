@@ -9,6 +9,7 @@
 #include "say.h"
 
 #define CONFIG_STATUS 78
+#define ANSWER_MS 2000 /* a hub far away may take so long for its first answer */
 
 /* Whether text is an address at all. *ret_address may be NULL. */
 static int check(const struct zc_args *args, const char *source, const char *text,
@@ -45,7 +46,18 @@ static int opened(const struct zc_args *args, int rc, struct zmqcat *bus, struct
     return status;
 }
 
-int zc_open_bus(const struct zc_args *args, struct zmqcat **ret_bus)
+/* limit_ms negative: the library's. */
+static int dial(const struct zc_args *args, int64_t limit_ms, struct zmqcat **ret_bus)
+{
+    const char *source, *text = named(args, &source);
+    int rc = limit_ms < 0 ? zmqcat_open(text, args->name, ret_bus)
+                          : zmqcat_open_within(text, args->name, limit_ms, ret_bus);
+    if (rc == ZMQCAT_OK && args->filter != NULL)
+        rc = zmqcat_set_filter(*ret_bus, args->filter);
+    return rc;
+}
+
+int zc_open_within(const struct zc_args *args, int64_t limit_ms, struct zmqcat **ret_bus)
 {
     const char *source, *text = named(args, &source);
     struct zc_address a;
@@ -53,17 +65,19 @@ int zc_open_bus(const struct zc_args *args, struct zmqcat **ret_bus)
     if (status != 0)
         return status;
     struct zmqcat *bus;
-    int rc = zc_open_again(args, &bus);
+    int rc = dial(args, limit_ms, &bus);
     return opened(args, rc, bus, ret_bus);
+}
+
+int zc_open_bus(const struct zc_args *args, struct zmqcat **ret_bus)
+{
+    int64_t wait_ms = args->wait_ms;
+    return zc_open_within(args, wait_ms >= 0 && wait_ms < ANSWER_MS ? ANSWER_MS : wait_ms, ret_bus);
 }
 
 int zc_open_again(const struct zc_args *args, struct zmqcat **ret_bus)
 {
-    const char *source;
-    int rc = zmqcat_open(named(args, &source), args->name, ret_bus);
-    if (rc == ZMQCAT_OK && args->filter != NULL)
-        rc = zmqcat_set_filter(*ret_bus, args->filter);
-    return rc;
+    return dial(args, -1, ret_bus);
 }
 
 int zc_open_control_again(const struct zc_args *args, struct zmqcat **ret_bus)

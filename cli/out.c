@@ -5,6 +5,7 @@
 #include "out.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +17,19 @@
 
 /* What a pipe takes without blocking once poll says that it takes anything. */
 #define PIECE 4096
+
+static int fail(const char *why)
+{
+    fprintf(stderr, "zmqcat: standard output: %s\n", why);
+    return 1;
+}
+
+int zc_out_usable(void)
+{
+    int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    bool open = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+    return open ? 0 : fail("it is closed");
+}
 
 void zc_out_init(struct zc_out *out, struct zmqcat *bus)
 {
@@ -76,12 +90,6 @@ bool zc_out_gone(struct zc_out *out)
     if (poll(&p, 1, 0) > 0 && (p.revents & (POLLERR | POLLHUP)) != 0)
         out->gone = true;
     return out->gone;
-}
-
-static int fail(const char *why)
-{
-    fprintf(stderr, "zmqcat: standard output: %s\n", why);
-    return 1;
 }
 
 /* Waits until the reader takes something; meanwhile the hub's heartbeats are answered. Any trouble

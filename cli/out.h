@@ -22,6 +22,8 @@ struct zc_out {
     struct zc_buf buf; /* added, not yet written */
 };
 
+/* Standard output can be written to, as far as is known before: 0, or 1 after saying why not. */
+int zc_out_usable(void);
 void zc_out_init(struct zc_out *out, struct zmqcat *bus);
 void zc_out_done(struct zc_out *out);
 /* Adds bytes as they are. Failed allocations are told by the next flush. */

@@ -65,6 +65,9 @@ static int from_file(const struct zc_args *args, struct zc_buf *b)
 static int from_stdin(const struct zc_args *args, struct zc_buf *b)
 {
     struct stat st;
+    int flags = fcntl(STDIN_FILENO, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY)
+        return fail(args, "standard input", "it is closed, and no payload was given otherwise");
     if (fstat(STDIN_FILENO, &st) == 0 && S_ISCHR(st.st_mode)) {
         if (isatty(STDIN_FILENO) == 1)
             zc_say_hint("standard input is a terminal: the payload is empty");

@@ -25,10 +25,12 @@ static int take_one(const struct zc_args *args, struct zmqcat *bus, struct zc_ou
 
 int zc_receive_take(const struct zc_args *args)
 {
-    if (args->follow)
-        return zc_follow_take(args);
     struct zmqcat *bus = NULL;
-    int status = zc_open_bus(args, &bus);
+    int status = zc_out_usable();
+    if (status == 0 && args->follow)
+        return zc_follow_take(args);
+    if (status == 0)
+        status = zc_open_bus(args, &bus);
     if (status != 0)
         return status;
     struct zc_out out;
@@ -52,7 +54,9 @@ static int settle(const struct zc_args *args, struct zmqcat *bus, const char *de
 int zc_receive_ready(const struct zc_args *args)
 {
     struct zmqcat *bus = NULL;
-    int status = zc_open_bus(args, &bus);
+    int status = zc_out_usable();
+    if (status == 0)
+        status = zc_open_bus(args, &bus);
     if (status != 0)
         return status;
     struct zc_out out;

@@ -155,10 +155,10 @@ static bool matches(const struct zmqcat *bus, enum zc_call_answer want)
         const char *op;
         bool by_id, delivery;
     } answers[] = {
-        [ZC_CALL_OK] = {"ok", true, false},      [ZC_CALL_PONG] = {"pong", true, false},
-        [ZC_CALL_REP] = {"rep", true, false},    [ZC_CALL_RESERVED] = {"msg", true, true},
-        [ZC_CALL_READY] = {"msg", false, true},  [ZC_CALL_TAKEN] = {"msg", false, false},
-        [ZC_CALL_PEEKED] = {"msg", true, false},
+        [ZC_CALL_OK] = {"ok", true, false},       [ZC_CALL_HELLO] = {"ok", true, false},
+        [ZC_CALL_PONG] = {"pong", true, false},   [ZC_CALL_REP] = {"rep", true, false},
+        [ZC_CALL_RESERVED] = {"msg", true, true}, [ZC_CALL_READY] = {"msg", false, true},
+        [ZC_CALL_TAKEN] = {"msg", false, false},  [ZC_CALL_PEEKED] = {"msg", true, false},
     };
     const struct zc_msg *m = &bus->msg;
     return zc_slice_is(m->op, answers[want].op) && m->peek == (want == ZC_CALL_PEEKED) &&
@@ -188,6 +188,9 @@ static int no_answer(struct zmqcat *bus, enum zc_call_answer want)
 {
     if (want == ZC_CALL_REP)
         return zc_call_fail(bus, ZMQCAT_TIMEOUT, "no reply in time");
+    if (want == ZC_CALL_HELLO)
+        return zc_call_fail(bus, ZMQCAT_TIMEOUT,
+                            "the hub takes the connection and does not answer");
     if (want == ZC_CALL_PONG)
         return zc_call_fail(bus, ZMQCAT_TIMEOUT, "no answer in time");
     if (want != ZC_CALL_OK && want != ZC_CALL_PEEKED)

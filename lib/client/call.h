@@ -10,6 +10,7 @@
 /* What answers a request, beside an err with its id. */
 enum zc_call_answer {
     ZC_CALL_OK,       /* ok with our id */
+    ZC_CALL_HELLO,    /* the same, of the first request */
     ZC_CALL_PONG,     /* pong with our id */
     ZC_CALL_REP,      /* rep with our id */
     ZC_CALL_RESERVED, /* msg with our id and a delivery */

@@ -33,7 +33,8 @@ static struct zmqcat *new_bus(void)
     return bus;
 }
 
-ZMQCAT_PUBLIC int zmqcat_hello(struct zmqcat *bus, const char *name, const char *scope)
+static int hello(struct zmqcat *bus, const char *name, const char *scope, enum zc_call_answer want,
+                 int64_t timeout_ms)
 {
     char host[HOST_NAME_MAX_BYTES] = "";
     if (name == NULL && gethostname(host, sizeof host - 1) == 0)
@@ -43,7 +44,12 @@ ZMQCAT_PUBLIC int zmqcat_hello(struct zmqcat *bus, const char *name, const char 
         bus->out.from = zc_slice_str(name);
     if (scope != NULL)
         bus->out.scope = zc_slice_str(scope);
-    return zc_call_run(bus, ZC_CALL_OK, ZC_BUS_ANSWER_MS);
+    return zc_call_run(bus, want, timeout_ms);
+}
+
+ZMQCAT_PUBLIC int zmqcat_hello(struct zmqcat *bus, const char *name, const char *scope)
+{
+    return hello(bus, name, scope, ZC_CALL_OK, ZC_BUS_ANSWER_MS);
 }
 
 int zc_client_attach(int fd, const char *name, struct zmqcat **ret_bus)
@@ -60,12 +66,19 @@ int zc_client_attach(int fd, const char *name, struct zmqcat **ret_bus)
 
 ZMQCAT_PUBLIC int zmqcat_open(const char *address, const char *name, struct zmqcat **ret_bus)
 {
+    int rc = zmqcat_open_within(address, name, ZC_BUS_ANSWER_MS, ret_bus);
+    return rc == ZMQCAT_TIMEOUT ? ZMQCAT_FAILED : rc;
+}
+
+ZMQCAT_PUBLIC int zmqcat_open_within(const char *address, const char *name, int64_t timeout_ms,
+                                     struct zmqcat **ret_bus)
+{
     struct zmqcat *bus = *ret_bus = new_bus();
     if (bus == NULL)
         return ZMQCAT_FAILED;
     int rc = zc_dial_bus(bus, address);
     if (rc == ZMQCAT_OK)
-        rc = zmqcat_hello(bus, name, NULL);
+        rc = hello(bus, name, NULL, ZC_CALL_HELLO, timeout_ms);
     if (rc != ZMQCAT_OK)
         zc_wire_close(bus);
     return rc;

@@ -84,6 +84,10 @@ struct zmqcat_put_options {
  * name. On failure *ret_bus is a closed connection that only carries the error text (free it), or
  * NULL. */
 ZMQCAT_PUBLIC int zmqcat_open(const char *address, const char *name, struct zmqcat **ret_bus);
+/* The same, but ZMQCAT_TIMEOUT when the hub takes the connection and does not answer in this time
+ * (zmqcat_open: ZMQCAT_FAILED after a minute, because a spoke holds its clients for a while). */
+ZMQCAT_PUBLIC int zmqcat_open_within(const char *address, const char *name, int64_t timeout_ms,
+                                     struct zmqcat **ret_bus);
 /* The administrator's socket of a hub: only zmqcat_query works there. control: its address, or NULL
  * for the one that belongs to the bus at `listen` (NULL: the default as above). */
 ZMQCAT_PUBLIC int zmqcat_open_control(const char *control, const char *listen,
