@@ -48,6 +48,7 @@ int zc_say_bus(const struct zc_args *args, const struct zmqcat *bus, int rc)
         {"too_large", "a payload may have 1 MiB unless the hub was started with another "
                       "--max-payload"},
         {"denied", "names that begin with $ are the hub's own"},
+        {"unroutable", "without --if-consumer it would wait there for somebody"},
         {"storage", "see the hub's log and `zmqcat status`: its disk may be full"},
     };
     static const int statuses[] = {

@@ -117,5 +117,55 @@ class Operate(Operators):
         self.assertIn(b"closed", err)
 
 
+class Routes(Operators):
+    def test_bind_and_unbind(self):
+        got = self.z("bind", "log", "ev.")
+        self.assertEqual((got.returncode, got.stdout, got.stderr), (0, b"", b""))
+        self.z("pub", "ev.a", "one")
+        self.z("pub", "other", "no")
+        self.assertEqual(self.z("take", "log", "--wait", "5").stdout, b"one\n")
+        self.assertEqual(self.z("unbind", "log", "ev.").returncode, 0)
+        self.z("pub", "ev.a", "two")
+        self.assertEqual(self.z("take", "log", "--wait", "0").returncode, 3)
+        self.assertEqual(self.z("bind", "log", "$zmqcat.").returncode, 4)
+
+    def test_a_binding_outlives_the_hub(self):
+        self.bus = self.hub(durable=True)
+        self.z("bind", "log", "ev.")
+        self.bus.restart(signal.SIGKILL)
+        self.z("pub", "ev.a", "one")
+        self.assertEqual(self.z("take", "log", "--wait", "5").stdout, b"one\n")
+
+    def test_a_put_for_a_consumer_only(self):
+        got = self.z("put", "jobs", "x", "--if-consumer")
+        self.assertEqual(got.returncode, 4)
+        self.assertIn(b"zmqcat: put jobs: ", got.stderr)
+        self.assertIn(b"hint: ", got.stderr)
+        self.assertEqual(self.stat()["depth"], 0)
+        taker = subprocess.Popen([CLI, "take", "jobs", "-l", self.bus.listen],
+                                 stdout=subprocess.PIPE)
+        wait_for(lambda: self.stat()["waiting"] == 1)
+        self.assertEqual(self.z("put", "jobs", "x", "--if-consumer").returncode, 0)
+        self.assertEqual(taker.communicate(timeout=10 * SLOW)[0], b"x\n")
+
+    def test_filters_of_sub_and_work(self):
+        for name in ("bob", "eve", "ann"):
+            self.z("pub", "ev." + name, "from " + name, "--name", name)
+            self.z("put", "jobs", name, "--name", name)
+        for words, want in (("bob", {"bob"}), ("bob, ann", {"bob", "ann"}),
+                            ("!eve", {"bob", "ann"}), ("", {"bob", "eve", "ann"})):
+            got = self.z("sub", "ev.", "--filter", words, "--count", str(len(want)))
+            self.assertEqual({line.split(b"\t")[1].decode() for line in got.stdout.splitlines()},
+                             want)
+            self.assertEqual(self.z("sub", "ev.", "--filter", words, "--count",
+                                    str(len(want) + 1), "--wait", "200ms").returncode, 3)
+        got = self.z("work", "jobs", "--filter", "!eve", "--wait", "0", "--", "cat")
+        self.assertEqual((got.returncode, got.stdout), (3, b"bobann"))
+        self.assertEqual(self.taken_text("jobs"), ["eve"])
+
+    def taken_text(self, name):
+        return self.z("take", name, "--count", "99", "--wait", "0").stdout.decode().split()
+
+
 if __name__ == "__main__":
     harness.main()
