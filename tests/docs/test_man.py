@@ -39,11 +39,10 @@ class Man(unittest.TestCase):
     def test_options_of_the_command(self):
         text = page("zmqcat.1")
         help_text = subprocess.run([CLI, "--help"], capture_output=True, text=True).stdout
-        verbs = ("put", "take", "reserve", "ready", "pub", "sub", "req", "ping", "ls", "stat",
-                 "status", "trace", "token", "rotate", "keygen", "nodekey", "serve", "join")
+        verbs = re.findall(r"^  ([a-z]+) ", help_text, re.M)
+        self.assertGreater(len(verbs), 20)
         wanted = offered(CLI)
         for verb in verbs:
-            self.assertIn(verb, help_text)
             self.assertRegex(text, r"(?m)^\.(It|Ss|Cm|Nm).*\b%s\b" % verb)
             if verb not in ("serve", "join"):
                 wanted |= offered(CLI, verb)
