@@ -93,7 +93,7 @@ class ToHub(HubSide):
     def test_forwarded_port(self):
         h = self.their_hub()
         pipe = self.pipe(self.client(), h.token(), self.echo.port)
-        exchange(pipe.sock, SIZE, self.echo)
+        exchange(pipe.sock, SIZE, self.echo, 240)
         self.assertEqual(pipe.proc.wait(20), 0)
 
     def test_nobody_serves_the_forwarded_port(self):
@@ -195,7 +195,7 @@ class FromSpoke(SpokeSide):
         _, s, local = self.pair(self.echo.port)
         s.joined()
         for size in (0, 1, SIZE):
-            exchange(self.dial(local), size, self.echo)
+            exchange(self.dial(local), size, self.echo, 240)
 
     def test_token_that_names_a_region(self):
         local = free_port()

@@ -1,6 +1,6 @@
-"""One client key in two processes, as after a machine was cloned: field case R3. The relay gives the
-packets for a key to the connection that sent last, so the two take them from each other; which of
-the two is served when both talk is not promised. What is: bytes are right or the connection ends,
+"""One client key in two processes, as after a machine was cloned: field case R3. The relay gives
+what is sent to a key to the connection that sent last, so the two take it from each other; which of
+them is served when both talk is not promised. What is: bytes are right or the connection ends,
 nobody spins or fills the log, others are served as ever, and the one that is left recovers."""
 import os, shutil, sys, time
 
