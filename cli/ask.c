@@ -70,19 +70,8 @@ static int ask(const struct zc_args *args, struct zmqcat *bus, const struct zc_b
 
 int zc_ask_req(const struct zc_args *args)
 {
-    struct zc_buf payload;
-    int status = zc_payload_read(args, &payload);
-    if (status != 0)
-        return status;
-    struct zmqcat *bus = NULL;
-    status = zc_out_usable();
-    if (status == 0)
-        status = zc_open_within(args, limit_of(args), &bus);
-    if (status == 0)
-        status = ask(args, bus, &payload);
-    zmqcat_free(bus);
-    zc_buf_done(&payload);
-    return status;
+    int status = zc_out_usable();
+    return status != 0 ? status : zc_payload_send(args, limit_of(args), ask);
 }
 
 /* The object or array under this name, in j; false: there is none. */

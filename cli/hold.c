@@ -7,6 +7,7 @@
 #include "out.h"
 #include "print.h"
 #include "say.h"
+#include "settle.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -48,9 +49,7 @@ static int extend(void *data)
 
 static int settle(struct hold *h, bool ack)
 {
-    int rc = ack ? zmqcat_ack(h->bus, h->delivery, h->delivery_len)
-                 : zmqcat_nack(h->bus, h->delivery, h->delivery_len, 0);
-    return rc != ZMQCAT_OK ? zc_say_bus(h->args, h->bus, rc) : 0;
+    return zc_settle(h->args, h->bus, h->delivery, h->delivery_len, ack);
 }
 
 /* A whole line of input. Returns the exit status, or -1 to go on. */

@@ -7,8 +7,8 @@
 /* Both return 0, or the exit status after saying what is wrong: 78 for an address that cannot be
  * one, 1 when nobody answers there. */
 int zc_open_bus(const struct zc_args *args, struct zmqcat **ret_bus);
-/* The bus, when it answers within limit_ms; else 3. zc_open_bus: within --wait, at least 2 s, when
- * that was given. */
+/* The bus, when it answers within limit_ms (negative: the library's time); else 3. zc_open_bus:
+ * within --wait, at least 2 s, when that was given. */
 int zc_open_within(const struct zc_args *args, int64_t limit_ms, struct zmqcat **ret_bus);
 int zc_open_control(const struct zc_args *args, struct zmqcat **ret_bus);
 /* The same without a word: they return an enum zmqcat_error, and *ret_bus as zmqcat_open does. */

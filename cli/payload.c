@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "open.h"
 #include "say.h"
 
 /* More than any frame can carry: reading on would only fill memory. */
@@ -106,4 +107,21 @@ struct zmqcat_put_options zc_payload_options(const struct zc_args *args)
         .ttl_ms = args->ttl_ms,
         .if_consumer = args->if_consumer,
     };
+}
+
+int zc_payload_send(const struct zc_args *args, int64_t limit_ms,
+                    int (*send)(const struct zc_args *args, struct zmqcat *bus,
+                                const struct zc_buf *payload))
+{
+    struct zc_buf payload;
+    struct zmqcat *bus = NULL;
+    int status = zc_payload_read(args, &payload);
+    if (status != 0)
+        return status;
+    status = zc_open_within(args, limit_ms, &bus);
+    if (status == 0)
+        status = send(args, bus, &payload);
+    zmqcat_free(bus);
+    zc_buf_done(&payload);
+    return status;
 }

@@ -13,4 +13,9 @@ int zc_payload_read(const struct zc_args *args, struct zc_buf *ret_payload);
 /* The options of put and pub. */
 struct zmqcat_put_options zc_payload_options(const struct zc_args *args);
 
+/* Reads the payload, opens the bus (limit_ms as zc_open_within) and calls send; the exit status. */
+int zc_payload_send(const struct zc_args *args, int64_t limit_ms,
+                    int (*send)(const struct zc_args *args, struct zmqcat *bus,
+                                const struct zc_buf *payload));
+
 #endif

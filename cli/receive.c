@@ -3,6 +3,7 @@
 #include "out.h"
 #include "print.h"
 #include "say.h"
+#include "settle.h"
 #include "verbs.h"
 
 #include <string.h>
@@ -43,14 +44,6 @@ int zc_receive_take(const struct zc_args *args)
     return status;
 }
 
-/* Acknowledges or gives back. The delivery is our own copy. */
-static int settle(const struct zc_args *args, struct zmqcat *bus, const char *delivery, size_t len,
-                  bool ack)
-{
-    int rc = ack ? zmqcat_ack(bus, delivery, len) : zmqcat_nack(bus, delivery, len, 0);
-    return rc != ZMQCAT_OK ? zc_say_bus(args, bus, rc) : 0;
-}
-
 int zc_receive_ready(const struct zc_args *args)
 {
     struct zmqcat *bus = NULL;
@@ -71,7 +64,7 @@ int zc_receive_ready(const struct zc_args *args)
         size_t len = m.delivery_len < sizeof delivery ? m.delivery_len : sizeof delivery;
         memcpy(delivery, m.delivery, len);
         status = zc_out_flush(&out);
-        int settled = settle(args, bus, delivery, len, args->ack && status == 0);
+        int settled = zc_settle(args, bus, delivery, len, args->ack && status == 0);
         status = status != 0 ? status : settled;
     }
     zc_out_done(&out);
