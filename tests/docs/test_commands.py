@@ -1,12 +1,12 @@
 # serial
-"""Every command that README.md and the EXAMPLES of the man pages show is run here as it stands,
-and what README.md shows as its output is compared.
+"""Every command that README.md, docs/guide.md and the EXAMPLES of the man pages show is run here as
+it stands, and what the first two show as its output is compared.
 
-README.md: fenced blocks marked `sh` hold command lines after `$ ` and their output; blocks marked
+Fenced blocks marked `sh` hold command lines after `$ ` and their output; blocks marked
 `sh terminal` hold one program that goes on running, as in a terminal of its own, and its output
 until the end; blocks marked `sh hosts` hold the same of two hosts, after `hub$ ` and `other$ `,
 whose daemons go on running; a block of C that begins with the comment `name.c` is saved under that
-name. `...` in an output stands for any text within its line, a line of only `...` for any number of
+name, and one marked `sh script` whose second line is `# name: ...` as a program. `...` in an output stands for any text within its line, a line of only `...` for any number of
 lines.
 
 The commands use the default sockets, so all runs in a mount namespace with an empty /tmp, where
@@ -58,6 +58,8 @@ def not_run(command):
 # Programs that go on until they are told to stop.
 HUBS = r"zmqcat(-hub| serve)\b"
 SPOKES = r"zmqcat(-spoke| join)\b"
+# These outlive their hub.
+WORKERS = r"zmqcat work\b"
 
 
 class Place:
@@ -110,13 +112,21 @@ class Place:
     def wait_for_subscribers(self):
         """A subscriber just started has shown its first line before its hub is stopped."""
         for command, process, out, wanted in self.terminals:
-            if command.startswith("zmqcat sub "):
-                wait_for(lambda: os.path.getsize(out.name) > 0 or process.poll() is not None)
+            if command.startswith("zmqcat sub ") or (re.match(WORKERS, command) and wanted):
+                wait_for(lambda: process.poll() is not None or same(wanted, self.said(out)))
+
+    def said(self, out):
+        with open(out.name) as f:
+            return f.read()
 
     def close_terminals(self):
         """Stops daemons with SIGTERM, then waits for the others, which end with their hub. Returns
         (command, status, output, wanted) of each."""
         ended = []
+        for command, process, out, wanted in self.terminals:
+            if re.match(WORKERS, command):
+                process.send_signal(signal.SIGTERM)
+                process.wait(10 * SLOW)
         for command, process, out, wanted in self.terminals:
             if re.match(HUBS, command) or re.match(SPOKES, command):
                 process.send_signal(signal.SIGTERM)
@@ -250,17 +260,26 @@ class Commands(unittest.TestCase):
                 self.assertTrue(same(wanted, output), "%s\nshown:\n%s\ngot:\n%s"
                                 % (command, "\n".join(wanted), output))
 
-    def test_readme(self):
-        with open(os.path.join(ROOT, "README.md")) as f:
+    def save(self, marks, lines):
+        """The file that a block shows, if it is one."""
+        name = None
+        if marks[:1] == ["c"]:
+            name = re.match(r"/\* (\w+\.c)\b", lines[0])
+            self.assertTrue(name, lines[0])
+        elif marks == ["sh", "script"]:
+            name = re.match(r"# ([\w.]+): ", lines[1])
+            self.assertTrue(name, lines[1])
+        if name:
+            harness.write_file(os.path.join(self.place.work, name[1]), "\n".join(lines) + "\n",
+                               0o755)
+        return name is not None
+
+    def run_document(self, path):
+        with open(os.path.join(ROOT, path)) as f:
             text = f.read()
         seen = 0
         for marks, lines in blocks(text):
-            if marks[:1] == ["c"]:
-                name = re.match(r"/\* (\w+\.c)\b", lines[0])
-                self.assertTrue(name, lines[0])
-                with open(os.path.join(self.place.work, name[1]), "w") as f:
-                    f.write("\n".join(lines) + "\n")
-            if marks[:1] != ["sh"] or "hosts" in marks:
+            if self.save(marks, lines) or marks[:1] != ["sh"] or "hosts" in marks:
                 continue
             for command, wanted in commands(lines):
                 seen += 1
@@ -276,6 +295,12 @@ class Commands(unittest.TestCase):
                                 % (command, "\n".join(wanted), got))
         self.assertGreater(seen, 10)
         self.finish()
+
+    def test_readme(self):
+        self.run_document("README.md")
+
+    def test_guide(self):
+        self.run_document("docs/guide.md")
 
     def test_several_hosts(self):
         with open(os.path.join(ROOT, "README.md")) as f:
@@ -296,11 +321,12 @@ class Commands(unittest.TestCase):
         self.assertGreater(joined, 1)
         hosts.close()
 
-    def test_every_fence_of_the_readme_is_known(self):
-        with open(os.path.join(ROOT, "README.md")) as f:
-            marks = [" ".join(m) for m, _ in blocks(f.read())]
-        known = ("sh", "sh terminal", "sh hosts", "c", "nix", "text")
-        self.assertEqual([m for m in marks if m not in known], [])
+    def test_every_fence_is_known(self):
+        known = ("sh", "sh terminal", "sh hosts", "sh script", "c", "nix", "text")
+        for path in ("README.md", "docs/guide.md"):
+            with open(os.path.join(ROOT, path)) as f:
+                marks = [" ".join(m) for m, _ in blocks(f.read())]
+            self.assertEqual([m for m in marks if m not in known], [])
 
     def test_man_pages(self):
         pages = sorted(glob.glob(os.path.join(ROOT, "docs/man/*.[1-8]")))
@@ -308,7 +334,7 @@ class Commands(unittest.TestCase):
         for page in pages:
             lines = examples(page)
             seen += len(lines)
-            if page.endswith("zmqcat.1"):
+            if page.endswith(("zmqcat.1", "zmqcat-json.5")):
                 self.place.open_terminal("zmqcat-hub --local", None)
             for line in lines:
                 with self.subTest(page=os.path.basename(page), line=line):
