@@ -296,3 +296,11 @@ class FromSpoke(SpokeSide):
         s.joined()
         harness.together(*[lambda: exchange(self.dial(local), 100000, self.echo)
                            for _ in range(20)])
+
+    def test_many_spokes_at_once(self):
+        server = self.server(str(self.echo.port), "--full-address")
+        ports = [free_port() for _ in range(CLIENTS)]
+        for port in ports:
+            self.spoke(server.token_file, "--forward", "%d:%d" % (port, self.echo.port))
+        harness.together(*[lambda p=p: exchange(self.dial(p), 100000, self.echo, 120)
+                           for p in ports])
