@@ -142,6 +142,8 @@ static void restore(struct zc_hub *hub, const struct zc_log_event *ev)
         err = zc_broker_restore_put(b, ev->seq, ev->body, ev->place);
     } else if (ev->type == ZC_RECORD_BIND) {
         err = zc_broker_restore_bind(b, ev->seq, ev->body, ev->place);
+    } else if (ev->type == ZC_RECORD_SEEN) {
+        err = zc_broker_restore_seen(b, ev->seq, ev->body, ev->place);
     } else if (ev->type == ZC_RECORD_REMOVE) {
         for (size_t i = 0; i + 8 <= ev->body.len; i += 8)
             zc_broker_restore_remove(b, zc_le_get(ev->body.data + i, 8));

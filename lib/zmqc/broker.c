@@ -11,6 +11,8 @@
 #include "zmqc/lease.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
+#include "zmqc/scope.h"
+#include "zmqc/seen.h"
 #include "zmqc/settle.h"
 #include "zmqc/transfer.h"
 
@@ -32,12 +34,13 @@ struct zc_broker *zc_broker_new(const struct zc_broker_limits *limits, const uin
     b->seq_next = 1;
     b->now = now;
     b->started = now.mono;
-    struct zc_list *lists[] = {&b->jobs,         &b->jobs_dead, &b->transfers, &b->bindings,
-                               &b->mailbox_list, &b->dispatch,  &b->dead,      &b->unstored,
-                               &b->yielded,      &b->sessions,  &b->dirty,     &b->dirty_inner,
-                               &b->stalled,      &b->lines};
+    struct zc_list *lists[] = {&b->jobs,        &b->jobs_dead,    &b->transfers, &b->bindings,
+                               &b->seen_all,    &b->mailbox_list, &b->dispatch,  &b->dead,
+                               &b->unstored,    &b->yielded,      &b->sessions,  &b->dirty,
+                               &b->dirty_inner, &b->stalled,      &b->lines};
     for (size_t i = 0; i < ZC_ARRAY_LEN(lists); i++)
         zc_list_init(lists[i]);
+    b->seen_timer.kind = ZC_TIMER_SEEN;
     zc_topics_init(&b->topics, b->key);
     return b;
 }
@@ -56,8 +59,10 @@ void zc_broker_free(struct zc_broker *b)
     b->journal = NULL; /* nothing is written any more */
     while (!zc_list_empty(&b->sessions))
         zc_broker_detach(b, ZC_CONTAINER(b->sessions.next, struct zc_session, link), b->now);
+    zc_scope_end_all(b);
     zc_job_free_dead(b);
     zc_transfer_free_all(b);
+    zc_heap_remove(&b->timers, &b->seen_timer);
     while (!zc_list_empty(&b->unstored))
         zc_message_free(b, ZC_CONTAINER(b->unstored.next, struct zc_message, link));
     while (!zc_list_empty(&b->dead))
@@ -73,6 +78,8 @@ void zc_broker_free(struct zc_broker *b)
         struct zc_entry *e = &b->entries[(b->entries_first + b->entries_len) % b->entries_cap];
         if (e->message != NULL)
             zc_message_free(b, e->message);
+        else if (e->setting->owner == ZC_OWNER_SEEN && e->setting->gone)
+            zc_seen_settled(b, e->setting, false);
         else if (!e->put)
             zc_binding_settled(b, e->setting, false, true);
     }
@@ -93,6 +100,7 @@ void zc_broker_free(struct zc_broker *b)
     while (zc_broker_line(b) != NULL)
         continue;
     zc_binding_free_all(b);
+    zc_seen_free_all(b);
     zc_topics_done(&b->topics, &b->timers);
     zc_map_done(&b->mailboxes);
     zc_map_done(&b->ids);
@@ -155,108 +163,6 @@ static void dispatch_all(struct zc_broker *b)
         zc_list_remove(l);
         zc_gift_dispatch(b, ZC_CONTAINER(l, struct zc_mailbox, dispatch));
     }
-}
-
-/* While records are restored, seq is the key under which messages stand in `ids`. */
-static struct zc_message *restored(struct zc_broker *b, uint64_t seq)
-{
-    struct zc_map_node *n = zc_map_first(&b->ids, seq);
-    return n != NULL ? ZC_CONTAINER(n, struct zc_message, by_id) : NULL;
-}
-
-int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice body, uint64_t place)
-{
-    /* A copy takes the place of its record; what was stored of its attempts stays. */
-    struct zc_message *old = restored(b, seq);
-    uint32_t attempt = old != NULL ? old->attempt : 0;
-    struct zc_mono due = old != NULL ? old->due : ZC_NEVER;
-    zc_broker_restore_remove(b, seq);
-    struct zc_item item;
-    const char *code, *text;
-    if (zc_item_decode(body, &item) != 0 || item.name.len == 0 || item.name.len > ZC_MSG_STRING_MAX)
-        return ZC_EBADMSG;
-    uint64_t cap = b->limits.mailboxes_max;
-    b->limits.mailboxes_max = UINT64_MAX; /* what was accepted once is not refused now */
-    struct zc_mailbox *mb = zc_broker_mailbox(b, item.name, true, &code, &text);
-    b->limits.mailboxes_max = cap;
-    struct zc_block *copy = mb != NULL ? zc_block_new(body.len) : NULL;
-    if (copy == NULL)
-        return ZC_ENOMEM;
-    memcpy(copy->data, body.data, body.len);
-    struct zc_message *m = zc_message_new(b, mb, seq, copy, &item);
-    if (m == NULL || zc_map_insert(&b->ids, &m->by_id, seq) != 0) {
-        if (m != NULL)
-            zc_message_free(b, m);
-        return ZC_ENOMEM;
-    }
-    m->deduped = true;
-    m->place = place;
-    if (b->journal != NULL)
-        b->journal->own(b->journal->arg, place, &m->place);
-    m->attempt = attempt;
-    m->due = due;
-    if (item.expires_ms > 0) {
-        int64_t left = item.expires_ms - b->now.wall.ms;
-        m->expires = zc_mono_add_ms(b->now.mono, left > 0 ? left : 0);
-    }
-    if (old == NULL && item.due_ms > b->now.wall.ms)
-        m->due = zc_mono_add_ms(b->now.mono, item.due_ms - b->now.wall.ms);
-    zc_message_set_state(b, m, ZC_MESSAGE_REMOVING); /* so that it may cool before it is shown */
-    zc_message_cool(b, m);
-    return 0;
-}
-
-void zc_broker_restore_remove(struct zc_broker *b, uint64_t seq)
-{
-    struct zc_message *m = restored(b, seq);
-    if (m == NULL) {
-        zc_binding_restore_remove(b, seq);
-        return;
-    }
-    zc_settle_forget(b, m);
-    zc_message_free(b, m);
-}
-
-int zc_broker_restore_bind(struct zc_broker *b, uint64_t seq, struct zc_slice body, uint64_t place)
-{
-    return zc_binding_restore(b, seq, body, place);
-}
-
-void zc_broker_restore_state(struct zc_broker *b, uint64_t seq, uint32_t attempt, int64_t due_ms)
-{
-    struct zc_message *m = restored(b, seq);
-    if (m == NULL)
-        return;
-    m->attempt = attempt;
-    m->due =
-        due_ms > b->now.wall.ms ? zc_mono_add_ms(b->now.mono, due_ms - b->now.wall.ms) : ZC_NEVER;
-}
-
-static int by_seq(const void *a, const void *b)
-{
-    const struct zc_message *const *x = a, *const *y = b;
-    return (*x)->seq < (*y)->seq ? -1 : (*x)->seq > (*y)->seq;
-}
-
-int zc_broker_restored(struct zc_broker *b, struct zc_now now, uint64_t seq_max)
-{
-    b->now = now;
-    b->seq_next = seq_max + 1;
-    size_t n = b->ids.len, i = 0;
-    struct zc_message **all = malloc((n + 1) * sizeof(struct zc_message *));
-    if (all == NULL)
-        return ZC_ENOMEM;
-    for (uint32_t k = 0; k < b->ids.cap; k++) {
-        for (struct zc_map_node *node = b->ids.buckets[k]; node != NULL; node = node->next)
-            all[i++] = ZC_CONTAINER(node, struct zc_message, by_id);
-    }
-    qsort(all, n, sizeof(all[0]), by_seq);
-    for (i = 0; i < n; i++) {
-        zc_message_forget_id(b, all[i]);
-        zc_message_show(b, all[i]);
-    }
-    free(all);
-    return 0;
 }
 
 void zc_broker_written(struct zc_broker *b, struct zc_now now, uint64_t ticket)
@@ -329,6 +235,7 @@ void zc_broker_move(struct zc_broker *b, struct zc_now now, struct zc_slice body
         zc_binding_move(b, ZC_CONTAINER(owner, struct zc_setting, place));
         break;
     case ZC_OWNER_SEEN:
+        zc_seen_move(b, ZC_CONTAINER(owner, struct zc_setting, place));
         break;
     }
     dispatch_all(b);
@@ -351,6 +258,9 @@ static void timer_due(struct zc_broker *b, struct zc_timer *t)
         break;
     case ZC_TIMER_REQUEST:
         zc_request_free(&b->requests, &b->timers, ZC_CONTAINER(t, struct zc_request, timer));
+        break;
+    case ZC_TIMER_SEEN:
+        zc_seen_tick(b);
         break;
     case ZC_TIMER_TOPIC:
         zc_topics_remove(&b->topics, &b->timers, ZC_CONTAINER(t, struct zc_topic, timer));

@@ -52,6 +52,7 @@ enum zc_timer_kind {
     ZC_TIMER_MESSAGE,
     ZC_TIMER_REQUEST,
     ZC_TIMER_TOPIC,
+    ZC_TIMER_SEEN,
 };
 
 struct zc_broker_limits {
@@ -83,11 +84,14 @@ enum zc_gift { ZC_GIFT_TAKE, ZC_GIFT_RESERVE, ZC_GIFT_READY };
 struct zc_delivery {
     struct zc_map_node by_token;
     struct zc_map_node by_message; /* session and message id, once the frame was made */
-    struct zc_list in_session;
+    struct zc_list in_session;     /* or in the scope, once its session has ended */
     struct zc_timer timer;
     struct zc_message *message;
-    struct zc_session *session;
-    struct zc_held *held; /* frame not made yet */
+    struct zc_session *session; /* NULL: it has ended */
+    struct zc_scope *scope;     /* NULL: none */
+    uint64_t owner;             /* of the session when it was given */
+    uint64_t sent_end;          /* output position behind its frame; 0: not made */
+    struct zc_held *held;       /* frame not made yet */
     int64_t lease_s, lease_unix;
     uint8_t *request_id; /* message id, for a rep by delivery; requests only */
     uint16_t request_id_len;
@@ -163,6 +167,10 @@ struct zc_broker {
     struct zc_heap timers;
     struct zc_topics topics;
     struct zc_requests requests;
+    struct zc_map scopes;
+    struct zc_map seen, seen_boxes;
+    struct zc_list seen_all;
+    struct zc_timer seen_timer;
     struct zc_map bound; /* mailboxes that topics are bound to, by name */
     struct zc_list bindings;
     uint32_t bindings_count;
@@ -203,6 +211,8 @@ ZC_MUST_CHECK int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struc
                                         uint64_t place);
 void zc_broker_restore_remove(struct zc_broker *b, uint64_t seq);
 ZC_MUST_CHECK int zc_broker_restore_bind(struct zc_broker *b, uint64_t seq, struct zc_slice body,
+                                         uint64_t place);
+ZC_MUST_CHECK int zc_broker_restore_seen(struct zc_broker *b, uint64_t seq, struct zc_slice body,
                                          uint64_t place);
 void zc_broker_restore_state(struct zc_broker *b, uint64_t seq, uint32_t attempt, int64_t due_ms);
 /* All records were given: what was queued is visible. ZC_ENOMEM: nothing is. */

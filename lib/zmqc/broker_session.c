@@ -8,6 +8,7 @@
 #include "zmqc/job.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
+#include "zmqc/scope.h"
 
 static struct zc_mono dead_at(const struct zc_broker *b, const struct zc_session *s)
 {
@@ -21,7 +22,7 @@ struct zc_session *zc_broker_attach(struct zc_broker *b, struct zc_now now, cons
     struct zc_session *s = zc_session_new(identity, name);
     if (s == NULL)
         return NULL;
-    s->serial = b->serial_next++;
+    s->serial = s->owner = b->serial_next++;
     s->data = data;
     s->control = control;
     s->timer.kind = ZC_TIMER_SESSION;
@@ -70,6 +71,7 @@ void zc_broker_detach(struct zc_broker *b, struct zc_session *s, struct zc_now n
     drop_requests(b, s);
     zc_job_session_end(b, s);
     zc_gift_session_end(b, s);
+    zc_scope_leave(b, s);
     zc_heap_remove(&b->timers, &s->timer);
     b->in_bytes -= s->in.len;
     b->sessions_count--;

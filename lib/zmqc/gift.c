@@ -9,6 +9,7 @@
 #include "zmqc/lease.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
+#include "zmqc/scope.h"
 #include "zmqc/settle.h"
 
 /* The line that w stands in. */
@@ -217,6 +218,11 @@ static struct zc_held *give_one_lease(struct zc_broker *b, const struct zc_waite
     return h;
 }
 
+static uint32_t holds(const struct zc_session *s)
+{
+    return s->scope != NULL ? s->scope->held : s->deliveries_count;
+}
+
 static void give_leases(struct zc_broker *b, struct zc_mailbox *mb, struct zc_waiter *w)
 {
     uint32_t max = w->max > 0 ? w->max : 1;
@@ -224,14 +230,14 @@ static void give_leases(struct zc_broker *b, struct zc_mailbox *mb, struct zc_wa
     struct zc_held *last = NULL;
     struct zc_message *m;
     for (uint32_t i = 0; i < max && (m = next_message(b, mb, w->group)) != NULL; i++) {
-        if (s->deliveries_count >= ZC_BROKER_LEASES_MAX || (i > 0 && s->congested))
+        if (holds(s) >= ZC_BROKER_LEASES_MAX || (i > 0 && s->congested))
             break;
         struct zc_held *h = give_one_lease(b, w, m);
         if (h == NULL)
             break;
         last = h;
     }
-    if (last == NULL && s->deliveries_count >= ZC_BROKER_LEASES_MAX)
+    if (last == NULL && holds(s) >= ZC_BROKER_LEASES_MAX)
         zc_reply_gift_err(b, s, zc_slice(w->id, w->id_len), "full",
                           "this session holds too many deliveries: ack some first");
     else if (last == NULL)
@@ -291,7 +297,7 @@ void zc_gift_emit(struct zc_broker *b, struct zc_session *s, struct zc_held *h)
     if (item.request) {
         struct zc_request *q = zc_request_find(&b->requests, item.id, m->mailbox->node.hash);
         if (q != NULL)
-            q->worker = s->serial;
+            q->worker = s->owner;
     }
     if (m->delivery != NULL && !zc_lease_begin(b, m->delivery, item.id)) {
         zc_broker_kill(b, s, "out of memory: session ended");
@@ -303,6 +309,7 @@ void zc_gift_emit(struct zc_broker *b, struct zc_session *s, struct zc_held *h)
         m->sent_end = s->out_total;
         zc_list_push(&s->unsent, &m->link);
     } else {
+        m->delivery->sent_end = s->out_total;
         zc_message_cool(b, m);
     }
 }
@@ -343,8 +350,7 @@ void zc_gift_session_end(struct zc_broker *b, struct zc_session *s)
         zc_list_remove(&m->link);
         zc_settle_revive(b, m);
     }
-    while (!zc_list_empty(&s->deliveries))
-        zc_lease_return(b, ZC_CONTAINER(s->deliveries.prev, struct zc_delivery, in_session), 0);
+    zc_lease_session_end(b, s);
     while (!zc_list_empty(&s->waiters))
         zc_gift_waiter_free(b, ZC_CONTAINER(s->waiters.next, struct zc_waiter, in_session));
 }

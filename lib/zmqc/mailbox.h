@@ -52,9 +52,11 @@ struct zc_message {
     int64_t at_ms;
     uint32_t body_len, payload_len;
     uint32_t attempt;
-    uint8_t state; /* enum zc_message_state */
+    uint32_t seen_s; /* scoped: seconds after b->started at which its id is new again */
+    uint8_t state;   /* enum zc_message_state */
     bool request;
     bool deduped;
+    bool scoped;  /* a put whose id belongs to a scope: id_tag is its hash for seen.h */
     bool watched; /* a group has looked up to here */
     bool reading; /* a read of its body is under way */
     bool dead;    /* free it when the read comes back */

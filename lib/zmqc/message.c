@@ -8,6 +8,8 @@
 #include "base/le.h"
 #include "zmqc/filter.h"
 #include "zmqc/gift.h"
+#include "zmqc/scope.h"
+#include "zmqc/seen.h"
 #include "zmqc/settle.h"
 
 /* Adds m to, or takes it from, the sums over all mailboxes. */
@@ -114,11 +116,46 @@ void zc_message_free(struct zc_broker *b, struct zc_message *m)
     free(m);
 }
 
+/* Of ids that mean the same in every run: the hash for seen.h, under a secret for the table. */
+static void scoped_key(const struct zc_broker *b, uint64_t hash, uint64_t ret_key[2])
+{
+    uint8_t text[8];
+    zc_le_put(text, hash, 8);
+    ret_key[0] = zc_map_hash(b->key2, zc_slice(text, sizeof(text)));
+    ret_key[1] = hash;
+}
+
+void zc_message_set_scoped(struct zc_broker *b, struct zc_message *m, const struct zc_item *item)
+{
+    m->scoped = !item->request && zc_scope_owns(item->id);
+    if (!m->scoped)
+        return;
+    m->id_tag = zc_seen_hash(zc_mailbox_name(m->mailbox), item->id);
+    int64_t left = item->at_ms + ZC_SEEN_MS - b->now.wall.ms;
+    left = left < 0 ? 0 : left > ZC_SEEN_MS ? ZC_SEEN_MS : left;
+    int64_t run = zc_mono_diff_ms(b->started, b->now.mono);
+    m->seen_s = left > 0 ? (uint32_t)((run + left + 999) / 1000) : 0;
+}
+
+void zc_message_recall_scoped(struct zc_broker *b, struct zc_message *m)
+{
+    uint64_t key[2];
+    if (!m->scoped || m->deduped)
+        return;
+    scoped_key(b, m->id_tag, key);
+    if (zc_message_by_key(b, key) == NULL)
+        (void)!zc_message_remember(b, m, key); /* without memory a duplicate is possible */
+}
+
 void zc_message_key(struct zc_broker *b, const struct zc_mailbox *mb, struct zc_slice message_id,
                     uint64_t ret_key[2])
 {
     uint8_t text[8 + ZC_MSG_MESSAGE_ID_MAX];
     ZC_ASSERT(message_id.len <= sizeof(text) - 8);
+    if (zc_scope_owns(message_id)) {
+        scoped_key(b, zc_seen_hash(zc_mailbox_name(mb), message_id), ret_key);
+        return;
+    }
     memcpy(text, &mb->node.hash, 8);
     memcpy(text + 8, message_id.data, message_id.len);
     struct zc_slice all = zc_slice(text, 8 + message_id.len);
@@ -155,6 +192,8 @@ void zc_message_recall_id(struct zc_broker *b, struct zc_message *m)
         item.id.len > ZC_MSG_MESSAGE_ID_MAX)
         return;
     zc_message_key(b, m->mailbox, item.id, key);
+    if (m->scoped)
+        m->id_tag = key[1];
     if (zc_message_by_key(b, key) == NULL)
         (void)!zc_message_remember(b, m, key); /* without memory a duplicate is possible */
 }
@@ -241,11 +280,14 @@ int64_t zc_message_remove(struct zc_broker *b, struct zc_message *const *message
     ZC_ASSERT(n > 0 && n <= ZC_MSG_DELIVERIES_MAX);
     int64_t ticket = 0;
     if (b->journal != NULL) {
-        for (uint32_t i = 0; i < n; i++)
-            zc_le_put(seqs + 8 * (size_t)i, messages[i]->seq, 8);
-        int err = zc_settle_reserve(b, n);
+        int err = zc_settle_reserve(b, 2 * n);
         if (err != 0)
             return err;
+        for (uint32_t i = 0; i < n; i++) {
+            zc_le_put(seqs + 8 * (size_t)i, messages[i]->seq, 8);
+            if (messages[i]->scoped)
+                zc_seen_add(b, messages[i]);
+        }
         ticket = b->journal->append(b->journal->arg, ZC_JOURNAL_REMOVE, 0,
                                     zc_slice(seqs, 8 * (size_t)n), sync_wanted, NULL);
         if (ticket < 0)
@@ -253,6 +295,8 @@ int64_t zc_message_remove(struct zc_broker *b, struct zc_message *const *message
     }
     for (uint32_t i = 0; i < n; i++) {
         struct zc_message *m = messages[i];
+        if (b->journal == NULL && m->scoped)
+            zc_seen_add(b, m);
         zc_message_forget_id(b, m);
         zc_heap_remove(&b->timers, &m->timer);
         m->settled = b->journal == NULL;
@@ -325,6 +369,8 @@ int64_t zc_message_store(struct zc_broker *b, struct zc_message *m, bool again)
 
 void zc_message_discard(struct zc_broker *b, struct zc_message *m)
 {
+    if (m->scoped && (b->journal == NULL || zc_settle_reserve(b, 1) == 0))
+        zc_seen_add(b, m);
     if (b->journal != NULL && m->place != 0) {
         uint8_t seq[8];
         zc_le_put(seq, m->seq, 8);

@@ -27,6 +27,10 @@ ZC_MUST_CHECK int zc_message_remember(struct zc_broker *b, struct zc_message *m,
 /* The id of a message that comes back counts again, unless another has it by now. Needs the
  * body. */
 void zc_message_recall_id(struct zc_broker *b, struct zc_message *m);
+/* Notes whether the id of a put belongs to a scope. Before zc_message_remember. */
+void zc_message_set_scoped(struct zc_broker *b, struct zc_message *m, const struct zc_item *item);
+/* Its id counts again, from what set_scoped noted. */
+void zc_message_recall_scoped(struct zc_broker *b, struct zc_message *m);
 void zc_message_forget_id(struct zc_broker *b, struct zc_message *m);
 
 /* Another body, which is taken over. */

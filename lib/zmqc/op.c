@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "zmqc/reply.h"
+#include "zmqc/scope.h"
 
 /* Keys, numbers and tokens of a delivery, the hub's part of its id included. */
 #define HUB_FIELDS 1024
@@ -34,8 +35,27 @@ bool zc_op_filter(struct zc_broker *b, struct zc_session *s, const struct zc_msg
     return err == 0;
 }
 
+/* False: an err was sent. */
+static bool take_scope(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+{
+    const char *why = NULL;
+    if (m->scope.len == 0)
+        return true;
+    if (s->scope != NULL && s->owner != zc_scope_number(s->identity, m->scope))
+        why = "scope: this session has another one already";
+    else if (s->scope == NULL && s->has_put)
+        why = "scope: must be given before the first put";
+    if (why != NULL)
+        zc_reply_err(b, s, m->id, "invalid", why);
+    else if (s->scope == NULL && !zc_scope_join(b, s, m->scope))
+        zc_reply_err(b, s, m->id, "unavailable", why = ZC_OP_NO_MEMORY);
+    return why == NULL;
+}
+
 static void hello(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
 {
+    if (!take_scope(b, s, m))
+        return;
     s->name.len = 0;
     if (zc_buf_append(&s->name, m->from.data, m->from.len) != 0) {
         zc_broker_kill(b, s, "out of memory: session ended");

@@ -7,10 +7,11 @@
 #include "zmqc/message.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
+#include "zmqc/seen.h"
 #include "zmqc/settle.h"
 
-/* s<serial>:<id>, or 24 random hex digits without an id. Returns the length; *ret_scope that of the
- * part before the client's id. */
+/* s<session or scope>:<id>, or 24 random hex digits without an id. Returns the length; *ret_scope
+ * that of the part before the client's id. */
 static size_t message_id(struct zc_broker *b, const struct zc_session *s, struct zc_slice id,
                          uint8_t ret_id[ZC_MSG_MESSAGE_ID_MAX], size_t *ret_scope)
 {
@@ -21,7 +22,7 @@ static size_t message_id(struct zc_broker *b, const struct zc_session *s, struct
     }
     uint8_t digits[20];
     size_t n = 0, len = 0;
-    for (uint64_t v = s->serial; v > 0 || n == 0; v /= 10)
+    for (uint64_t v = s->owner; v > 0 || n == 0; v /= 10)
         digits[n++] = (uint8_t)('0' + v % 10);
     ret_id[len++] = 's';
     while (n > 0)
@@ -87,6 +88,15 @@ static bool memory_full(const struct zc_broker *b, const struct zc_msg *m)
     return b->journal == NULL && b->hot_bytes + zc_msg_payload(m).len > ZC_BROKER_MEMORY_MAX;
 }
 
+/* The id of this put is remembered for a while when the message is gone. */
+static void note_scoped(const struct zc_broker *b, struct zc_message *msg, const uint64_t *key)
+{
+    int64_t run = zc_mono_diff_ms(b->started, b->now.mono);
+    msg->scoped = true;
+    msg->id_tag = key[1];
+    msg->seen_s = (uint32_t)((run + ZC_SEEN_MS + 999) / 1000);
+}
+
 /* The message of m, made and journaled; key NULL: it is not looked for by its id. The ticket (0
  * without a journal), or a negative zc_err. */
 static int64_t add(struct zc_broker *b, const struct zc_session *s, struct zc_mailbox *mb,
@@ -96,6 +106,8 @@ static int64_t add(struct zc_broker *b, const struct zc_session *s, struct zc_ma
     struct zc_message *msg = make_message(b, s, mb, m, id, origin);
     if (msg == NULL)
         return ZC_ENOMEM;
+    if (origin == PUT && s->scope != NULL && key != NULL)
+        note_scoped(b, msg, key);
     int64_t ticket = key != NULL ? zc_message_remember(b, msg, key) : 0;
     if (ticket == 0)
         ticket = zc_message_store(b, msg, false);
@@ -128,6 +140,8 @@ static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_m
             *ret_ticket = zc_settle_last(b);
         return KNOWN;
     }
+    if (s->scope != NULL && !request && m->id.len > 0 && zc_seen_has(b, key[1]))
+        return KNOWN;
     if (!request && m->condition.len > 0 &&
         !has_consumer(mb, zc_filter_hash(b->key, zc_op_from(s, m)))) {
         zc_reply_err(b, s, m->id, "unroutable", "nobody waits on or reads this mailbox");
@@ -185,6 +199,7 @@ void zc_op_put(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     struct zc_mailbox *mb = mailbox(b, s, m);
     if (mb == NULL)
         return;
+    s->has_put = true;
     uint8_t id[ZC_MSG_MESSAGE_ID_MAX];
     size_t scope, len = message_id(b, s, m->id, id, &scope);
     uint64_t ticket;
@@ -236,6 +251,9 @@ void zc_op_req(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     struct zc_slice mid = zc_slice(id, len);
     struct zc_request *q = zc_request_find(&b->requests, mid, mb->node.hash);
     bool known = q != NULL;
+    if (known && q->requester != s)
+        zc_request_adopt(q, s); /* of the same scope */
+    s->has_put = true;
     if (!known && (s->requests_count >= ZC_BROKER_REQUESTS_MAX ||
                    b->requests.by_id.len >= ZC_BROKER_WAITING_MAX)) {
         zc_reply_err(b, s, m->id, "full", "too many requests wait for a reply");
@@ -256,6 +274,13 @@ void zc_op_req(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         what = store(b, s, mb, m, mid, true, &ticket);
     else
         zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
+    if (what == KNOWN && !known) {
+        /* An earlier session of the scope asked, and it was given out. */
+        uint64_t key[2];
+        zc_message_key(b, mb, mid, key);
+        const struct zc_message *msg = zc_message_by_key(b, key);
+        q->worker = msg != NULL && msg->delivery != NULL ? msg->delivery->owner : 0;
+    }
     if (what == REFUSED && !known)
         zc_request_free(&b->requests, &b->timers, q);
     release(b, mb);
@@ -311,7 +336,7 @@ static struct zc_request *answered(struct zc_broker *b, const struct zc_session 
     struct zc_request *q = zc_request_find(&b->requests, id, hash);
     if (q == NULL && d == NULL) /* taken, and answered under another name or none */
         q = zc_request_find(&b->requests, id, 0);
-    return q != NULL && q->worker == s->serial ? q : NULL;
+    return q != NULL && q->worker == s->owner ? q : NULL;
 }
 
 void zc_op_rep(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)

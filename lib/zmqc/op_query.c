@@ -202,9 +202,10 @@ void zc_op_info(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         err = zc_json_put_member(j, "uptime",
                                  (int64_t)((b->now.mono.ns - b->started.ns) / ZC_NS_PER_S));
     if (err == 0)
-        err = zc_json_put_raw(j, ",\"features\":[\"headers\",\"delay\",\"ttl\",\"wait\",\"max\","
-                                 "\"deliveries\",\"touch\",\"subs\",\"epoch\",\"stat\",\"list\","
-                                 "\"if\",\"filter\",\"peek\",\"purge\",\"move\",\"bind\"");
+        err =
+            zc_json_put_raw(j, ",\"features\":[\"headers\",\"delay\",\"ttl\",\"wait\",\"max\","
+                               "\"deliveries\",\"touch\",\"subs\",\"epoch\",\"stat\",\"list\","
+                               "\"if\",\"filter\",\"peek\",\"purge\",\"move\",\"bind\",\"scope\"");
     if (err == 0)
         err = zc_json_put_raw(j,
                               b->journal != NULL ? ",\"durable\"],\"limits\":{" : "],\"limits\":{");

@@ -40,6 +40,15 @@ struct zc_request *zc_request_new(struct zc_requests *r, struct zc_session *requ
     return q;
 }
 
+void zc_request_adopt(struct zc_request *q, struct zc_session *requester)
+{
+    zc_list_remove(&q->in_session);
+    q->requester->requests_count--;
+    q->requester = requester;
+    zc_list_push(&requester->requests, &q->in_session);
+    requester->requests_count++;
+}
+
 void zc_request_free(struct zc_requests *r, struct zc_heap *timers, struct zc_request *q)
 {
     zc_heap_remove(timers, &q->timer);

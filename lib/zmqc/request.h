@@ -21,7 +21,7 @@ struct zc_request {
     struct zc_list in_session;
     struct zc_timer timer;
     struct zc_session *requester;
-    uint64_t worker;    /* serial of the session that was given it last, 0: nobody yet */
+    uint64_t worker;    /* owner of the session that was given it last, 0: nobody yet */
     uint64_t name_hash; /* mailbox */
     uint16_t scope_len; /* bytes of message_id before the client's own id */
     uint16_t len;
@@ -39,6 +39,8 @@ struct zc_request *zc_request_find(const struct zc_requests *r, struct zc_slice 
 /* New entry; message_id is scope_len bytes of scope and then the client's id. NULL: no memory. */
 struct zc_request *zc_request_new(struct zc_requests *r, struct zc_session *requester,
                                   struct zc_slice message_id, size_t scope_len, uint64_t name_hash);
+/* Another session waits for the reply. */
+void zc_request_adopt(struct zc_request *q, struct zc_session *requester);
 void zc_request_free(struct zc_requests *r, struct zc_heap *timers, struct zc_request *q);
 
 #endif

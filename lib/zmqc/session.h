@@ -47,6 +47,9 @@ struct zc_session {
     struct zc_list yielded; /* its input used up its turn */
     struct zc_timer timer;  /* heartbeat and stall, whichever is earlier */
     uint64_t serial;
+    uint64_t owner;         /* of ids and leases: the number of the scope, else the serial */
+    struct zc_scope *scope; /* NULL: none */
+    bool has_put;
     void *data; /* the host's */
     char *identity;
     char *default_name;

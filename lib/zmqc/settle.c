@@ -8,6 +8,7 @@
 #include "zmqc/gift.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
+#include "zmqc/seen.h"
 #include "zmqc/transfer.h"
 
 int zc_settle_reserve(struct zc_broker *b, uint32_t n)
@@ -56,6 +57,8 @@ static void setting_settled(struct zc_broker *b, const struct zc_entry *e, bool 
     e->setting->unsettled = false;
     if (e->setting->owner == ZC_OWNER_BINDING)
         zc_binding_settled(b, e->setting, e->put, durable);
+    else
+        zc_seen_settled(b, e->setting, durable);
 }
 
 void zc_settle_forget(struct zc_broker *b, struct zc_message *m)

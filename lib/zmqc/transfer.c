@@ -6,6 +6,7 @@
 
 #include "zmqc/message.h"
 #include "zmqc/op.h"
+#include "zmqc/seen.h"
 #include "zmqc/settle.h"
 
 /* The stored form of m with another name, NULL and *ret_err when it cannot be. */
@@ -74,7 +75,9 @@ int64_t zc_transfer_begin(struct zc_broker *b, struct zc_message *m, struct zc_b
         return err;
     if (b->journal != NULL) {
         t = calloc(1, sizeof(*t));
-        ticket = t != NULL ? zc_settle_reserve(b, 1) : ZC_ENOMEM;
+        ticket = t != NULL ? zc_settle_reserve(b, 2) : ZC_ENOMEM;
+        if (ticket == 0 && m->scoped)
+            zc_seen_add(b, m);
         if (ticket == 0)
             ticket = b->journal->append(b->journal->arg, ZC_JOURNAL_PUT, m->seq,
                                         zc_block_slice(made), true, &t->place);
@@ -89,6 +92,8 @@ int64_t zc_transfer_begin(struct zc_broker *b, struct zc_message *m, struct zc_b
         zc_settle_push(b, (uint64_t)ticket, m, true);
         m->moving = true;
     }
+    if (b->journal == NULL && m->scoped)
+        zc_seen_add(b, m);
     m->mailbox->out++;
     to->in++;
     relocate(b, m, to, made);
