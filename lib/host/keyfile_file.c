@@ -1,5 +1,5 @@
 /*
- * The key file on disk: who may have seen it, and writing it whole or not at all. See keyfile.h.
+ * The key file on disk, and who may have seen it. See keyfile.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,9 @@
 
 #include "host/disk_io.h"
 #include "host/keyfile.h"
+#include "host/secretfile.h"
 
-#define PATH_BYTES 4096
+_Static_assert(ZC_KEYFILE_WHY_MAX == ZC_SECRETFILE_WHY_MAX, "one reason fits the other");
 
 __attribute__((format(printf, 3, 4))) static int file_refuse(char ret_why[ZC_KEYFILE_WHY_MAX],
                                                              int err, const char *format, ...)
@@ -103,98 +104,16 @@ done:
     return err;
 }
 
-/* The directory that path lies in, open; -1 with errno. */
-static int file_directory(const char *path)
-{
-    char dir[PATH_BYTES];
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL)
-        return open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    size_t len = slash == path ? 1 : (size_t)(slash - path);
-    if (len >= sizeof(dir)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(dir, path, len);
-    dir[len] = '\0';
-    return open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-/* A new file of mode 0600, whatever the umask, with these bytes on disk. */
-static int file_write(int dir, const char *name, const struct zc_buf *text,
-                      char ret_why[ZC_KEYFILE_WHY_MAX])
-{
-    int err = 0;
-    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return file_refuse_errno(ret_why, "cannot be written, its directory takes no file");
-    if (fchmod(fd, 0600) != 0)
-        err = file_refuse_errno(ret_why, "cannot be given mode 0600");
-    for (size_t done = 0; err == 0 && done < text->len;) {
-        ssize_t n = write(fd, text->data + done, text->len - done);
-        if (n > 0)
-            done += (size_t)n;
-        else if (n == 0 || errno != EINTR)
-            err = file_refuse_errno(ret_why, "cannot be written");
-    }
-    if (err == 0 && fsync(fd) != 0)
-        err = file_refuse_errno(ret_why, "cannot be synced");
-    if (close(fd) != 0 && err == 0)
-        err = file_refuse_errno(ret_why, "cannot be written");
-    if (err != 0)
-        unlinkat(dir, name, 0);
-    return err;
-}
-
-/* Gives the temporary file its name. Without replace a file that appeared meanwhile stays. */
-static int file_name(int dir, const char *from, const char *to, bool replace,
-                     char ret_why[ZC_KEYFILE_WHY_MAX])
-{
-    struct stat st;
-    int err = 0;
-    if (!replace && linkat(dir, from, dir, to, 0) == 0) {
-        unlinkat(dir, from, 0);
-        goto sync;
-    }
-    if (!replace && (errno == EEXIST || fstatat(dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0))
-        err = file_refuse(ret_why, ZC_EEXIST, "is there already: name another file");
-    else if (renameat(dir, from, dir, to) != 0) /* also where there are no hard links */
-        err = file_refuse_errno(ret_why, "cannot be replaced");
-    if (err != 0) {
-        unlinkat(dir, from, 0);
-        return err;
-    }
-sync:
-    err = zc_disk_io_sync_dir(dir);
-    return err == 0 ? 0
-                    : file_refuse(ret_why, err, "is written, but its directory cannot be synced");
-}
-
 int zc_keyfile_save(const char *path, const struct zc_keyfile *keys, bool replace,
                     char ret_why[ZC_KEYFILE_WHY_MAX])
 {
-    char temporary[64];
     struct zc_buf text = {0};
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    if (name[0] == '\0')
-        return file_refuse(ret_why, ZC_EINVAL, "is a directory: name a file");
-    int dir = file_directory(path);
-    if (dir < 0)
-        return errno == ENOENT ? file_refuse(ret_why, ZC_ENOENT,
-                                             "its directory does not exist: create that first")
-                               : file_refuse_errno(ret_why, "its directory cannot be opened");
-    snprintf(temporary, sizeof(temporary), ".zmqcat-key-%ld", (long)getpid());
-    unlinkat(dir, temporary, 0); /* of a process that had our number and was killed */
     int err = zc_keyfile_encode(keys, &text);
     if (err != 0)
         file_refuse(ret_why, err, "memory is short");
     else
-        err = file_write(dir, temporary, &text, ret_why);
-    if (err == 0)
-        err = file_name(dir, temporary, name, replace, ret_why);
+        err = zc_secretfile_put(path, zc_slice(text.data, text.len), replace, ret_why);
     zc_keyfile_text_done(&text);
-    close(dir);
     return err;
 }
 

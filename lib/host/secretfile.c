@@ -22,11 +22,36 @@ static int refuse(char ret_why[ZC_SECRETFILE_WHY_MAX], const char *what, int err
     return zc_disk_io_err(error);
 }
 
+static int say(char ret_why[ZC_SECRETFILE_WHY_MAX], int err, const char *what)
+{
+    snprintf(ret_why, ZC_SECRETFILE_WHY_MAX, "%s", what);
+    return err;
+}
+
 void zc_secretfile_done(struct zc_buf *text)
 {
     if (text->data != NULL)
         zc_secret_wipe(text->data, text->cap);
     zc_buf_done(text);
+}
+
+/* ---- writing ---- */
+
+/* The directory that path lies in, open; -1 with errno. */
+static int open_directory(const char *path)
+{
+    char dir[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    size_t len = slash == path ? 1 : (size_t)(slash - path);
+    if (len >= sizeof(dir)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(dir, path, len);
+    dir[len] = '\0';
+    return open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* Writes all; 0 or an errno. */
@@ -44,46 +69,74 @@ static int write_all(int fd, struct zc_slice text)
     return fsync(fd) < 0 ? errno : 0;
 }
 
-/* The rename outlives a power loss only when the directory is synced too; what fails here is not
- * worth a failure: the file is right. */
-static void sync_directory_of(const char *path)
+/* A new file with these bytes on disk. */
+static int make_file(int dir, const char *name, struct zc_slice text,
+                     char ret_why[ZC_SECRETFILE_WHY_MAX])
 {
-    char dir[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t len = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
-    if (len >= sizeof(dir))
-        return;
-    memcpy(dir, len > 0 ? path : ".", len > 0 ? len : 1);
-    dir[len > 0 ? len : 1] = '\0';
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    unlinkat(dir, name, 0); /* of a process that had our number and was killed */
+    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
-        return;
-    (void)!zc_disk_io_sync_dir(fd);
-    close(fd);
+        return refuse(ret_why, "cannot be written, its directory takes no file", errno);
+    int error = fchmod(fd, 0600) < 0 ? errno : write_all(fd, text);
+    if (close(fd) < 0 && error == 0)
+        error = errno;
+    if (error == 0)
+        return 0;
+    unlinkat(dir, name, 0);
+    return refuse(ret_why, "cannot be written", error);
+}
+
+/* Gives the temporary file its name. Without replace a file that appeared meanwhile stays. */
+static int name_file(int dir, const char *from, const char *to, bool replace,
+                     char ret_why[ZC_SECRETFILE_WHY_MAX])
+{
+    struct stat st;
+    int err = 0;
+    if (!replace && linkat(dir, from, dir, to, 0) == 0) {
+        unlinkat(dir, from, 0);
+        return 0;
+    }
+    if (!replace && (errno == EEXIST || fstatat(dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0))
+        err = say(ret_why, ZC_EEXIST, "is there already: name another file");
+    else if (renameat(dir, from, dir, to) < 0) /* also where there are no hard links */
+        err = refuse(ret_why, "cannot be replaced", errno);
+    if (err != 0)
+        unlinkat(dir, from, 0);
+    return err;
+}
+
+int zc_secretfile_put(const char *path, struct zc_slice text, bool replace,
+                      char ret_why[ZC_SECRETFILE_WHY_MAX])
+{
+    char temporary[NAME_MAX + 1];
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    if (name[0] == '\0')
+        return say(ret_why, ZC_EINVAL, "is a directory: name a file");
+    /* Its own for each file: another thread may write beside it. */
+    int n = snprintf(temporary, sizeof(temporary), ".%s.new-%ld", name, (long)getpid());
+    if (n < 0 || (size_t)n >= sizeof(temporary))
+        return refuse(ret_why, "cannot be written", ENAMETOOLONG);
+    int dir = open_directory(path);
+    if (dir < 0 && errno == ENOENT)
+        return say(ret_why, ZC_ENOENT, "its directory does not exist: create that first");
+    if (dir < 0)
+        return refuse(ret_why, "its directory cannot be opened", errno);
+    int err = make_file(dir, temporary, text, ret_why);
+    if (err == 0)
+        err = name_file(dir, temporary, name, replace, ret_why);
+    if (err == 0 && (err = zc_disk_io_sync_dir(dir)) != 0)
+        say(ret_why, err, "is written, but its directory cannot be synced");
+    close(dir);
+    return err;
 }
 
 int zc_secretfile_write(const char *path, struct zc_slice text, char ret_why[ZC_SECRETFILE_WHY_MAX])
 {
-    char temporary[PATH_MAX];
-    int n = snprintf(temporary, sizeof(temporary), "%s.new-%ld", path, (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof(temporary))
-        return refuse(ret_why, "cannot be written", ENAMETOOLONG);
-    unlink(temporary); /* of a process that had our number and was killed */
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return refuse(ret_why, "cannot be written", errno);
-    int error = fchmod(fd, 0600) < 0 ? errno : write_all(fd, text);
-    if (close(fd) < 0 && error == 0)
-        error = errno;
-    if (error == 0 && rename(temporary, path) < 0)
-        error = errno;
-    if (error != 0) {
-        unlink(temporary);
-        return refuse(ret_why, "cannot be written", error);
-    }
-    sync_directory_of(path);
-    return 0;
+    return zc_secretfile_put(path, text, true, ret_why);
 }
+
+/* ---- reading ---- */
 
 /* Reads to the end; 0 or an errno, EFBIG: longer than most. The writer of a <(command) may need a
  * moment, but not for ever. */

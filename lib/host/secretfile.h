@@ -1,10 +1,11 @@
 /*
- * Small files whose text is nobody else's business: a token. Written whole or not at all with mode
- * 0600, read with a bound.
+ * Small files whose text is nobody else's business: a token, keys. Written whole or not at all with
+ * mode 0600, read with a bound.
  */
 #ifndef ZC_HOST_SECRETFILE_H
 #define ZC_HOST_SECRETFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -15,6 +16,9 @@
  * the umask. why goes on behind the path ("cannot be written: ..."). */
 ZC_MUST_CHECK int zc_secretfile_write(const char *path, struct zc_slice text,
                                       char ret_why[ZC_SECRETFILE_WHY_MAX]);
+/* The same; replace false: ZC_EEXIST when path is there. */
+ZC_MUST_CHECK int zc_secretfile_put(const char *path, struct zc_slice text, bool replace,
+                                    char ret_why[ZC_SECRETFILE_WHY_MAX]);
 /* Reads a regular file (or a pipe) of at most `most` bytes. ZC_ENOENT: there is none. The caller
  * wipes and frees ret_text. */
 ZC_MUST_CHECK int zc_secretfile_read(const char *path, size_t most, struct zc_buf *ret_text,
