@@ -98,15 +98,22 @@ static void logged_in(struct zc_tunnel *t, struct zc_now now)
         zc_tunnel_client_meow(t, now, "");
 }
 
-static void peer_gone(struct zc_tunnel *t, struct zc_now now, const struct zc_key *key)
+static void peer_gone(struct zc_tunnel *t, struct zc_now now, const struct zc_derp_event *ev)
 {
-    struct zc_tunnel_peer *p = zc_tunnel_peer_find(t, key);
+    struct zc_tunnel_peer *p = zc_tunnel_peer_find(t, &ev->key);
     if (p == NULL)
         return;
-    if (t->role == ZC_TUNNEL_CLIENT)
-        zc_tunnel_client_meow(t, now, "the relay says that it is not connected");
-    else
+    if (t->role != ZC_TUNNEL_CLIENT) {
         zc_tunnel_peer_is_down(t, p, "the relay says that it is not connected");
+        return;
+    }
+    zc_tunnel_client_meow(t, now, "the relay says that it is not connected");
+    if (!ev->was_here)
+        return;
+    /* derper tells each connection once about a key, not when it leaves the next time. */
+    zc_derp_lost(t->derp, now, "it says only once that a hub leaves");
+    zc_tunnel_relay_events(t, now);
+    zc_derp_dial_hurry(&t->dial, now.mono);
 }
 
 void zc_tunnel_relay_events(struct zc_tunnel *t, struct zc_now now)
@@ -121,7 +128,7 @@ void zc_tunnel_relay_events(struct zc_tunnel *t, struct zc_now now)
             zc_tunnel_input_packet(t, now, &ev.key, ev.data, ev.len);
             break;
         case ZC_DERP_EVENT_PEER_GONE:
-            peer_gone(t, now, &ev.key);
+            peer_gone(t, now, &ev);
             break;
         case ZC_DERP_EVENT_HEALTH:
             snprintf(t->says_text, sizeof(t->says_text), "%s", ev.text);

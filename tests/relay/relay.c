@@ -58,6 +58,7 @@ struct client {
     int queued[2];
     uint64_t active;         /* the order in which keys were last heard */
     bool heard[CLIENTS_MAX]; /* has got packets of that slot */
+    struct zc_buf told;      /* keys whose leaving it was told */
 };
 
 static struct client clients[CLIENTS_MAX];
@@ -108,6 +109,16 @@ static void peer_gone(struct client *to, const struct zc_key *key, uint8_t reaso
     control(to, 0x08, payload, sizeof(payload));
 }
 
+/* As derper does: once for each key. */
+static void peer_left(struct client *to, const struct zc_key *key)
+{
+    for (size_t at = 0; at < to->told.len; at += sizeof(key->b))
+        if (memcmp(to->told.data + at, key->b, sizeof(key->b)) == 0)
+            return;
+    append(&to->told, key->b, sizeof(key->b));
+    peer_gone(to, key, 0);
+}
+
 static void hang_up(struct client *c)
 {
     size_t slot = (size_t)(c - clients);
@@ -118,9 +129,10 @@ static void hang_up(struct client *c)
             free(c->queues[q][i]);
     zc_buf_done(&c->in);
     zc_buf_done(&c->out);
+    zc_buf_done(&c->told);
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
         if (clients[i].fd >= 0 && clients[i].heard[slot] && &clients[i] != c)
-            peer_gone(&clients[i], &c->key, 0);
+            peer_left(&clients[i], &c->key);
         clients[i].heard[slot] = false;
     }
     memset(c, 0, sizeof(*c));

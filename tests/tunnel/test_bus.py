@@ -1,6 +1,6 @@
 """Hub, relay and spokes as processes: the bus and forwarded ports through the tunnel, and what must
 not be seen of it."""
-import hashlib, os, re, socket, stat, sys, threading, time
+import hashlib, os, re, signal, socket, stat, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -107,6 +107,22 @@ class Bus(Case):
         self.assertEqual(self.s.stop(), 0)
         self.assertFalse(os.path.exists(self.s.path))
         self.assertFalse(os.path.exists(self.s.path + ".ctl"))
+
+
+class Restarts(Case):
+    def test_each_restart_of_the_hub_is_noticed_at_once(self):
+        """A relay tells a connection only once that a peer has left."""
+        h = self.tunnel_hub(self.relay())
+        s = self.spoke(h).joined()
+        for n in range(4):
+            c = self.conn(s, hello=True)
+            c.send(v=1, op="take", name="never", id="t")
+            c.sync()
+            h.restart(signal.SIGKILL)
+            self.assertTrue(c.closed(4), n)
+            start = time.monotonic()
+            self.conn(s).sync()
+            self.assertLess(time.monotonic() - start, 4 * harness.SLOW)
 
 
 class Forward(Case):
