@@ -114,6 +114,7 @@ class Model:
             self.deliver(name, s, op, request, most)
         elif block:
             self.waiters[name].append((s, op, request, most))
+            s.conn.sync()  # what others send next may have a shorter way
         else:
             s.expected.append(self.answer(op="err", code="empty", id=request))
 
