@@ -92,7 +92,7 @@ class Exact(Case):
         return End(near, there, back, seed + i).run, End(far, back, there, ~(seed + i)).run
 
     def stumble(self, seed, over):
-        """Stops one of the processes for a moment, again and again: packets are lost, queues fill."""
+        """Stops one process for a moment, again and again: packets are lost, queues fill."""
         dice = random.Random(seed)
         while not over.wait(dice.random() * 0.2):
             proc = dice.choice((self.h, self.s, self.r)).proc
