@@ -104,6 +104,7 @@ class Away(Case):
         self.assertTrue(c.closed())
         self.assertGreater(time.monotonic() - start, 0.9)
         self.h.start()
+        s.joined()
         self.conn(s, timeout=10).sync()
 
     def test_spoke_restarts_with_the_same_key(self):
