@@ -123,8 +123,11 @@ static bool dialled(struct zc_conn *c)
     int error = 0;
     socklen_t len = sizeof(error);
     c->dialling = false;
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0)
-        return true;
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0) {
+        if (c->shut_due)
+            zc_conn_shut(c);
+        return !uv_is_closing((uv_handle_t *)&c->poll);
+    }
     shut(c);
     zc_conn_core_detach(c, false);
     return false;
@@ -224,7 +227,9 @@ void zc_conn_end(struct zc_conn *c, bool reset)
 
 void zc_conn_shut(struct zc_conn *c)
 {
-    if (shutdown(c->fd, SHUT_WR) < 0)
+    /* It would end a connect() that is under way. */
+    c->shut_due = c->dialling;
+    if (!c->dialling && shutdown(c->fd, SHUT_WR) < 0)
         zc_conn_drop(c);
 }
 

@@ -29,6 +29,7 @@ struct zc_conn {
     bool eof;         /* the peer sends nothing more */
     bool blocked;     /* the last write did not take all: waits for UV_WRITABLE */
     bool dialling;    /* a forwarded port: connect() is under way */
+    bool shut_due;    /* zc_conn_shut came meanwhile */
 };
 
 /* Takes over an accepted descriptor (closes it on failure) and attaches it to the core. */

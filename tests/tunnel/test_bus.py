@@ -198,6 +198,26 @@ class Forward(Case):
             with self.assertRaises(ConnectionResetError):
                 c.recv(10)
 
+    def test_the_end_comes_before_the_service_accepts(self):
+        """A connection on which nothing is sent waits in the service's queue like any other."""
+        service = socket.socket()
+        self.addCleanup(service.close)
+        service.bind(("127.0.0.1", 0))
+        service.listen(0)
+        port = service.getsockname()[1]
+        local = self.pair(port)
+        first = socket.create_connection(("127.0.0.1", port))  # the queue is full
+        with first, socket.create_connection(("127.0.0.1", local), timeout=30 * harness.SLOW) as c:
+            c.shutdown(socket.SHUT_WR)
+            time.sleep(0.5)
+            service.accept()[0].close()
+            service.settimeout(20 * harness.SLOW)
+            far = service.accept()[0]
+            self.assertEqual(far.recv(10), b"")
+            far.sendall(b"greeting")
+            far.close()
+            self.assertEqual(c.recv(100), b"greeting")
+
     def test_a_port_that_the_hub_does_not_offer(self):
         local, port = self.free_port(), self.serve(lambda c: c.sendall(b"secret"))
         h = self.tunnel_hub(self.r)
