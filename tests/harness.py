@@ -325,7 +325,7 @@ class TunnelledHub(TunnelHub):
         return status
 
     def fds(self):
-        return super().fds() + sum(s.fds() for s in self.spokes)
+        return super().fds() + sum(s.joined().fds() for s in self.spokes)
 
     def __exit__(self, *_):
         super().__exit__()
