@@ -545,11 +545,13 @@ class R8(harness.Case):
         parts = [b"Z", b"ZMQC", b"ZMQC\0\0", b"ZMQC\0\0\0\x20", b'ZMQC\0\0\0\x20{"v":1,"op":',
                  frame(v=1, op="put", name="q", text="x" * 5000)[:-1],
                  b"ZMQC\0\x20\0\0" + b" " * 3000]
-        half = [hub.connect() for _ in range(500)]
+        # Ended all at once, more than the 32 packets that a relay queues for a spoke lose resets.
+        count = 200 if harness.TUNNEL else 500
+        half = [hub.connect() for _ in range(count)]
         for n, c in enumerate(half):
             self.addCleanup(c.close)
             c.send_raw(parts[n % len(parts)])
-        wait_for(lambda: hub.fds() >= fds + 500)
+        wait_for(lambda: hub.fds() >= fds + count)
         cpu, start = hub.cpu(), time.monotonic()
         while hub.fds() > fds:
             calm.sync()
