@@ -9,7 +9,7 @@
 
 enum {
     ZC_TCPMUX_RANGES = 64,
-    ZC_TCPMUX_RESETS = 64, /* waiting for output; more are left out */
+    ZC_TCPMUX_RESETS = 1024, /* waiting for output; more are left out, and not known to the peer */
     ZC_TCPMUX_ECHOES = 8,
 };
 

@@ -244,8 +244,8 @@ class Many(Case):
         self.assertEqual(len(h.status()["tunnel"]["peers"]), 10)
 
     def test_one_of_ten_is_killed(self):
-        """Nine go on as if nothing were. What its clients held returns with the leases' end, or when
-        it comes back; without either after a minute, as from a host that is gone."""
+        """Nine go on as if nothing were. What its clients held returns when a lease ends or when it
+        comes back; without either after a minute, as from a host that is gone."""
         h = TunnelledHub()
         self.addCleanup(h.__exit__)
         workers = [self.conn(h, hello=True) for _ in range(10)]
