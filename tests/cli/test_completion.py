@@ -67,8 +67,8 @@ class Completion(harness.Case):
         for verb in self.words(""):
             if verb in ("serve", "join"):
                 continue
-            offered = re.findall(r"^  (?:-\w,|   ) (--[a-z-]+)", cli(verb, "--help").stdout.decode(),
-                                 re.M)
+            told = cli(verb, "--help").stdout.decode()
+            offered = re.findall(r"^  (?:-\w,|   ) (--[a-z-]+)", told, re.M)
             self.assertEqual(self.words(verb, "--"), offered)
             self.assertIn("--help", self.words(verb, "--h"))
         self.assertEqual(self.words("put", "jobs", "--fi"), ["--file"])
@@ -152,7 +152,8 @@ class Completion(harness.Case):
     def test_zsh_from_a_folder_of_fpath(self):
         if shutil.which("zsh") is None:
             harness.skip("zsh is not installed")
-        harness.write_file(os.path.join(self.dir, "_zmqcat"), cli("completion", "zsh").stdout, 0o644)
+        script = cli("completion", "zsh").stdout
+        harness.write_file(os.path.join(self.dir, "_zmqcat"), script, 0o644)
         shell = self.shell("zsh", "-f", "-i")
         shell.type("fpath=(%s $fpath); autoload -U compinit; compinit -u -D; bindkey -e; "
                    "echo rea''dy\n" % self.dir)

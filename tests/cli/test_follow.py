@@ -1,4 +1,4 @@
-"""take --follow: goes on until the hub or the reader stops, and takes nothing that it cannot write."""
+"""take --follow: goes on until the hub or the reader stops; takes nothing that it cannot write."""
 import json, os, signal, subprocess, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))

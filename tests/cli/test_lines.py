@@ -63,8 +63,8 @@ class Lines(harness.Case):
         self.assertEqual(got.returncode, 4)
         err = got.stderr.decode()
         self.assertIn("zmqcat: put jobs: mailbox: queue full\n", err)
-        last = int(re.search(r"lines: accepted 1-100, refused 101-(\d+); not sent: from line (\d+) on",
-                             err)[1])
+        last = int(re.search(r"lines: accepted 1-100, refused 101-(\d+); "
+                             r"not sent: from line (\d+) on", err)[1])
         self.assertLessEqual(last, 100 + 256)
         self.assertIn("(tail -n +101)", err)
         self.assertEqual(json.loads(got.stdout), {

@@ -99,7 +99,8 @@ class Work(Workers):
         self.z("put", "jobs", stdin=b"x" * 1000000)
         got = self.z("work", "jobs", "--count", "1", "--", "true")
         self.assertEqual((got.returncode, got.stderr), (0, b""))
-        got = self.z("work", "jobs", "--count", "1", "--", "sh", "-c", "exec <&-; sleep 0.1; echo x")
+        got = self.z("work", "jobs", "--count", "1", "--", "sh", "-c",
+                     "exec <&-; sleep 0.1; echo x")
         self.assertEqual((got.returncode, got.stdout, got.stderr), (0, b"x\n", b""))
         self.assertEqual((self.stat()["depth"], self.stat()["delayed"]), (0, 0))
 
