@@ -27,8 +27,10 @@ def go_command():
     go = shutil.which("go")
     if not go:
         skip("no go command on the PATH: install Go %d.%d or later (https://go.dev/dl)" % GO_OLDEST)
+    # Without a home, in which it would count its uses.
+    env = dict(environment(os.devnull), GOTOOLCHAIN="local")
     said = subprocess.run([go, "version"], capture_output=True, text=True, timeout=60,
-                          env=dict(os.environ, GOTOOLCHAIN="local", GOENV="off")).stdout
+                          env=env).stdout
     found = re.search(r"go(\d+)\.(\d+)", said)
     if not found or tuple(map(int, found.groups())) < GO_OLDEST:
         skip("%s is older than Go %d.%d: %s" % (go, *GO_OLDEST, said.strip()))
