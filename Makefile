@@ -11,7 +11,8 @@ PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
-MANDIR ?= $(PREFIX)/share/man
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 DESTDIR ?=
@@ -184,7 +185,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z -]*:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR= CC=$(CC) CFLAGS="$(CFLAGS)" B=$(B) \
 	SERVICE=$(SERVICE) V=1 (show command lines) T=WORD (only tests whose names contain it)'
-	@echo 'Below PREFIX: BINDIR LIBDIR INCLUDEDIR MANDIR UNITDIR SYSUSERSDIR'
+	@echo 'Below PREFIX: BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR UNITDIR SYSUSERSDIR'
 
 # ---- what must be there to build and test ----
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
@@ -245,6 +246,9 @@ quickstart: deps ## install what is missing, build, put and take a real job
 UNIT_FILES := $(wildcard systemd/*.service systemd/*.socket)
 SYSUSERS_FILES := $(wildcard systemd/*.sysusers)
 MAN_FILES := $(wildcard docs/man/*.[1-8])
+# SHELL:FILE below DATADIR.
+COMPLETIONS := bash:bash-completion/completions/zmqcat zsh:zsh/site-functions/_zmqcat \
+	fish:fish/vendor_completions.d/zmqcat.fish
 D = $(DESTDIR)
 .PHONY: install uninstall
 # The system's cache of libraries, when it is the system that we install into.
@@ -260,6 +264,9 @@ install: all ## install under DESTDIR and PREFIX
 		-e 's|@VERSION@|$(VERSION)|' lib/client/zmqcat.pc.in >$(D)$(LIBDIR)/pkgconfig/zmqcat.pc
 	for m in $(MAN_FILES); do s=$(D)$(MANDIR)/man$${m##*.}; \
 		$(INSTALL) -d $$s && $(INSTALL) -m 644 $$m $$s || exit 1; done
+# The program prints them; one that was built for another machine cannot, and there are none.
+	for c in $(COMPLETIONS); do f=$(D)$(DATADIR)/$${c#*:}; $(INSTALL) -d $${f%/*} || exit 1; \
+		$(B)/zmqcat completion $${c%%:*} >$$f && chmod 644 $$f || rm -f $$f; done
 ifeq ($(SERVICE),systemd)
 	$(INSTALL) -d $(D)$(UNITDIR) $(D)$(SYSUSERSDIR)
 	for u in $(UNIT_FILES); do \
@@ -273,6 +280,7 @@ uninstall: ## remove what `make install` installed
 		$(D)$(LIBDIR)/libzmqcat.a $(D)$(LIBDIR)/$(SOFILE) $(D)$(LIBDIR)/$(SONAME) \
 		$(D)$(LIBDIR)/$(SOLINK) $(D)$(LIBDIR)/pkgconfig/zmqcat.pc
 	for m in $(MAN_FILES); do rm -f $(D)$(MANDIR)/man$${m##*.}/$${m##*/}; done
+	for c in $(COMPLETIONS); do rm -f $(D)$(DATADIR)/$${c#*:}; done
 ifeq ($(SERVICE),systemd)
 	rm -f $(UNIT_FILES:systemd/%=$(D)$(UNITDIR)/%) \
 		$(SYSUSERS_FILES:systemd/%.sysusers=$(D)$(SYSUSERSDIR)/%.conf)

@@ -10,6 +10,7 @@
 
 #define CONFIG_STATUS 78
 #define ANSWER_MS 2000 /* a hub far away may take so long for its first answer */
+#define AGAIN_MS 5000  /* whoever opens again can try once more */
 
 /* Whether text is an address at all. *ret_address may be NULL. */
 static int check(const struct zc_args *args, const char *source, const char *text,
@@ -77,7 +78,7 @@ int zc_open_bus(const struct zc_args *args, struct zmqcat **ret_bus)
 
 int zc_open_again(const struct zc_args *args, struct zmqcat **ret_bus)
 {
-    return dial(args, -1, ret_bus);
+    return dial(args, AGAIN_MS, ret_bus);
 }
 
 int zc_open_control_again(const struct zc_args *args, struct zmqcat **ret_bus)

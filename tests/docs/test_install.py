@@ -36,7 +36,10 @@ class Install(unittest.TestCase):
                      "lib/libzmqcat.so", "lib/libzmqcat.so.0", "lib/pkgconfig/zmqcat.pc",
                      "share/man/man1/zmqcat.1", "share/man/man5/zmqc.5",
                      "share/man/man5/zmqcat-log.5", "share/man/man8/zmqcat-hub.8",
-                     "share/man/man8/zmqcat-spoke.8",
+                     "share/man/man8/zmqcat-spoke.8", "share/man/man5/zmqcat-json.5",
+                     "share/bash-completion/completions/zmqcat",
+                     "share/zsh/site-functions/_zmqcat",
+                     "share/fish/vendor_completions.d/zmqcat.fish",
                      "lib/systemd/system/zmqcat-hub.service",
                      "lib/systemd/system/zmqcat-hub.socket",
                      "lib/systemd/system/zmqcat-hub-control.socket"):
