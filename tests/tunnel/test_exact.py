@@ -6,8 +6,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import harness
 from harness import Case, LONG, together
 
-SIZE = (24 if LONG else 12) << 20  # more than the queues on the way hold
-FLOWS = 4 if LONG else 2
+SIZE = (16 if LONG else 12) << 20  # more than the queues on the way hold
+FLOWS = 3 if LONG else 2
 READS = (100, 1208, 5000, 65536, 1 << 20)
 
 
