@@ -122,16 +122,8 @@ int zc_json_put_string(struct zc_buf *b, struct zc_slice s)
 
 int zc_json_put_int(struct zc_buf *b, int64_t v)
 {
-    char digits[20]; /* the sign and 19 digits */
-    size_t at = sizeof(digits);
-    uint64_t left = v < 0 ? -(uint64_t)v : (uint64_t)v;
-    do {
-        digits[--at] = (char)('0' + left % 10);
-        left /= 10;
-    } while (left > 0);
-    if (v < 0)
-        digits[--at] = '-';
-    return zc_buf_append(b, digits + at, sizeof(digits) - at);
+    char digits[ZC_TEXT_INT_MAX];
+    return zc_buf_append(b, digits, zc_text_int(digits, v));
 }
 
 int zc_json_put_raw(struct zc_buf *b, const char *text)

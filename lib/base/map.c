@@ -8,21 +8,29 @@
 
 #include "base/check.h"
 #include "base/map.h"
+#include "base/word.h"
 
 #define MAP_CAP_MIN 8
 #define MAP_CAP_MAX (UINT32_C(1) << 31)
 
 _Static_assert(crypto_shorthash_KEYBYTES == 16, "SipHash key size");
 _Static_assert(crypto_shorthash_BYTES == 8, "SipHash output size");
+_Static_assert(crypto_shorthash_siphashx24_KEYBYTES == 16, "SipHash key size");
+_Static_assert(crypto_shorthash_siphashx24_BYTES == 16, "SipHash output size");
 
 uint64_t zc_map_hash(const uint8_t key[16], struct zc_slice data)
 {
     uint8_t out[crypto_shorthash_BYTES];
-    uint64_t hash = 0;
     crypto_shorthash(out, data.data, data.len, key);
-    for (int i = 7; i >= 0; i--)
-        hash = hash << 8 | out[i];
-    return hash;
+    return zc_word_load(out);
+}
+
+void zc_map_hash_wide(const uint8_t key[16], struct zc_slice data, uint64_t ret_hash[2])
+{
+    uint8_t out[crypto_shorthash_siphashx24_BYTES];
+    crypto_shorthash_siphashx24(out, data.data, data.len, key);
+    ret_hash[0] = zc_word_load(out);
+    ret_hash[1] = zc_word_load(out + 8);
 }
 
 static void map_link(struct zc_map_node **bucket, struct zc_map_node *n)

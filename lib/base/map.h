@@ -26,6 +26,8 @@ struct zc_map {
 
 /* SipHash-2-4 of data under a 16-byte key. */
 uint64_t zc_map_hash(const uint8_t key[16], struct zc_slice data);
+/* SipHash-2-4 with 128 bits of output, at little more than the cost of 64. */
+void zc_map_hash_wide(const uint8_t key[16], struct zc_slice data, uint64_t ret_hash[2]);
 
 /* Inserts n under hash. ZC_ENOMEM: not inserted. Grows by doubling; shrinks on removal, so that an
  * emptied map costs nothing. */

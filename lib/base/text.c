@@ -125,3 +125,33 @@ size_t zc_text_escape(char *ret_out, size_t cap, struct zc_slice s)
     ret_out[len] = '\0';
     return len;
 }
+
+size_t zc_text_uint(char ret_digits[ZC_TEXT_UINT_MAX], uint64_t v)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    char digits[ZC_TEXT_UINT_MAX];
+    size_t at = sizeof(digits);
+    for (; v >= 100; v /= 100) {
+        at -= 2;
+        memcpy(digits + at, pairs + 2 * (v % 100), 2);
+    }
+    if (v >= 10) {
+        at -= 2;
+        memcpy(digits + at, pairs + 2 * v, 2);
+    } else {
+        digits[--at] = (char)('0' + v);
+    }
+    memcpy(ret_digits, digits + at, sizeof(digits) - at);
+    return sizeof(digits) - at;
+}
+
+size_t zc_text_int(char ret_digits[ZC_TEXT_INT_MAX], int64_t v)
+{
+    if (v >= 0)
+        return zc_text_uint(ret_digits, (uint64_t)v);
+    ret_digits[0] = '-';
+    return 1 + zc_text_uint(ret_digits + 1, -(uint64_t)v);
+}

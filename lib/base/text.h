@@ -24,6 +24,11 @@ static inline size_t zc_text_base64_len(size_t len)
 }
 /* Writes zc_text_base64_len(s.len) characters, returns the end. */
 uint8_t *zc_text_base64_encode(uint8_t *ret_out, struct zc_slice s);
+/* Decimal digits of v, with a sign when it is negative, no NUL; returns how many characters. */
+#define ZC_TEXT_UINT_MAX 20
+#define ZC_TEXT_INT_MAX (1 + ZC_TEXT_UINT_MAX)
+size_t zc_text_uint(char ret_digits[ZC_TEXT_UINT_MAX], uint64_t v);
+size_t zc_text_int(char ret_digits[ZC_TEXT_INT_MAX], int64_t v);
 /* Lower-case hex, 2 * s.len characters, no NUL. */
 void zc_text_hex(char *ret_hex, struct zc_slice s);
 /* Escapes s for a log line or a terminal into out (cap bytes, always NUL-terminated, cut with "..."

@@ -109,6 +109,7 @@ void zc_broker_free(struct zc_broker *b)
     zc_map_done(&b->requests.by_id);
     zc_heap_done(&b->timers);
     zc_buf_done(&b->scratch);
+    zc_fan_done(&b->fan);
     free(b->matches);
     free(b->entries);
     free(b);

@@ -22,6 +22,7 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "zmqc/admin.h"
+#include "zmqc/fan.h"
 #include "zmqc/item.h"
 #include "zmqc/journal.h"
 #include "zmqc/mailbox.h"
@@ -166,6 +167,7 @@ struct zc_broker {
     struct zc_map held_ids;   /* deliveries by (session, message id) */
     struct zc_heap timers;
     struct zc_topics topics;
+    struct zc_fan fan;
     struct zc_requests requests;
     struct zc_map scopes;
     struct zc_map seen, seen_boxes;

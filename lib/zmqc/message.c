@@ -159,8 +159,7 @@ void zc_message_key(struct zc_broker *b, const struct zc_mailbox *mb, struct zc_
     memcpy(text, &mb->node.hash, 8);
     memcpy(text + 8, message_id.data, message_id.len);
     struct zc_slice all = zc_slice(text, 8 + message_id.len);
-    ret_key[0] = zc_map_hash(b->key, all);
-    ret_key[1] = zc_map_hash(b->key2, all);
+    zc_map_hash_wide(b->key, all, ret_key);
 }
 
 struct zc_message *zc_message_by_key(const struct zc_broker *b, const uint64_t key[2])

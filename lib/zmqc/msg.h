@@ -110,6 +110,12 @@ ZC_MUST_CHECK int zc_msg_decode(struct zc_msg *m, uint8_t *data, size_t len,
  */
 struct zc_block *zc_msg_encode(const struct zc_msg *m, int *ret_err);
 
+/* Frames that zc_msg_encode_small can make. */
+#define ZC_MSG_SMALL_MAX 8192
+/* The same without a block, for what is certainly small. Returns the length of the frame, or 0: it
+ * might be too large, or has headers or lists. */
+size_t zc_msg_encode_small(const struct zc_msg *m, uint8_t ret_frame[ZC_MSG_SMALL_MAX]);
+
 /*
  * For a delivery: puts payload into m as body, and as text too when it is valid UTF-8 and the frame
  * still fits ZC_FRAME_BODY_MAX; both empty for an empty payload.

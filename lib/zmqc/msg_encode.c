@@ -1,6 +1,7 @@
 /*
- * Encoding of one message (docs/man/zmqc.5) as a frame. The same walk over the fields is done
- * twice, once to count and once to write, so that a frame is one allocation of its exact size.
+ * Encoding of one message (docs/man/zmqc.5) as a frame. A frame that is certainly small is written
+ * at once. For others the same walk over the fields is done twice, once to count and once to write,
+ * so that a frame is one allocation of its exact size.
  */
 #include <string.h>
 
@@ -44,16 +45,8 @@ INLINE void put_base64(struct out *o, struct zc_slice s)
 
 static void put_int(struct out *o, int64_t v)
 {
-    char digits[20]; /* the sign and 19 digits */
-    size_t at = sizeof(digits);
-    uint64_t left = v < 0 ? -(uint64_t)v : (uint64_t)v;
-    do {
-        digits[--at] = (char)('0' + left % 10);
-        left /= 10;
-    } while (left > 0);
-    if (v < 0)
-        digits[--at] = '-';
-    put_bytes(o, digits + at, sizeof(digits) - at);
+    char digits[ZC_TEXT_INT_MAX];
+    put_bytes(o, digits, zc_text_int(digits, v));
 }
 
 /* Milliseconds as seconds, with as many decimals as they need. */
@@ -169,8 +162,54 @@ static size_t msg_size(const struct zc_msg *m)
     return count.n;
 }
 
+/* Names of all fields, punctuation, and numbers at their longest. */
+#define FIXED_MAX 768
+
+/* What the JSON takes at most; SIZE_MAX when that would need a walk. No character takes more than
+ * six bytes. */
+static size_t size_bound(const struct zc_msg *m)
+{
+    if (m->headers_count > 0 || m->failed_count > 0 || m->deliveries_count > 0)
+        return SIZE_MAX;
+    size_t strings = m->op.len + m->id.len + m->name.len + m->from.len + m->text.len +
+                     m->error.len + m->delivery.len + m->by.len + m->epoch.len + m->code.len +
+                     m->topic.len + m->to.len + m->scope.len + m->condition.len + m->filter.len +
+                     m->after.len;
+    return FIXED_MAX + 6 * strings + zc_text_base64_len(m->body.len) + m->result.len;
+}
+
+/* Writes the frame, whose bytes it counts. */
+__attribute__((nonnull)) static size_t write_frame(uint8_t *p, const struct zc_msg *m)
+{
+    struct out out = {p, ZC_FRAME_HEADER};
+    put_msg(&out, m);
+    zc_frame_header(p, out.n - ZC_FRAME_HEADER);
+    return out.n;
+}
+
+size_t zc_msg_encode_small(const struct zc_msg *m, uint8_t ret_frame[ZC_MSG_SMALL_MAX])
+{
+    if (size_bound(m) > ZC_MSG_SMALL_MAX - ZC_FRAME_HEADER)
+        return 0;
+    return write_frame(ret_frame, m);
+}
+
+static struct zc_block *copy(const uint8_t *frame, size_t len)
+{
+    struct zc_block *b = zc_block_new(len);
+    if (b != NULL)
+        memcpy(b->data, frame, len);
+    return b;
+}
+
 struct zc_block *zc_msg_encode(const struct zc_msg *m, int *ret_err)
 {
+    uint8_t small[ZC_MSG_SMALL_MAX];
+    size_t len = zc_msg_encode_small(m, small);
+    if (len > 0) {
+        *ret_err = ZC_ENOMEM;
+        return copy(small, len);
+    }
     size_t size = msg_size(m);
     if (size > ZC_FRAME_BODY_MAX) {
         *ret_err = ZC_ELIMIT;
@@ -181,10 +220,8 @@ struct zc_block *zc_msg_encode(const struct zc_msg *m, int *ret_err)
         *ret_err = ZC_ENOMEM;
         return NULL;
     }
-    struct out out = {b->data, ZC_FRAME_HEADER};
-    zc_frame_header(b->data, size);
-    put_msg(&out, m);
-    ZC_ASSERT(out.n == b->len);
+    len = write_frame(b->data, m);
+    ZC_ASSERT(len == b->len);
     return b;
 }
 
@@ -195,13 +232,13 @@ void zc_msg_set_payload(struct zc_msg *m, struct zc_slice payload)
     m->text = (struct zc_slice){NULL, 0};
     if (payload.len == 0)
         return;
-    size_t size = msg_size(m) + frame;
-    if (size > ZC_FRAME_BODY_MAX || payload.len > ZC_FRAME_BODY_MAX - size)
-        return;
-    size_t room = ZC_FRAME_BODY_MAX - size;
-    /* No character takes more than six bytes, so most payloads need not be counted. */
-    if (payload.len > room / 6 && zc_json_escaped_len(payload) > room)
-        return;
+    size_t bound = size_bound(m);
+    /* Most are small and need not be counted. */
+    if (bound > ZC_FRAME_BODY_MAX / 2 || payload.len > ZC_FRAME_BODY_MAX / 2 / 6) {
+        size_t size = msg_size(m) + frame;
+        if (size > ZC_FRAME_BODY_MAX || zc_json_escaped_len(payload) > ZC_FRAME_BODY_MAX - size)
+            return;
+    }
     if (zc_text_utf8_valid(payload))
         m->text = payload;
 }

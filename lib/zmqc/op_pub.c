@@ -144,8 +144,11 @@ void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     }
     s->cost += b->matches_len / 16; /* others have their turn before a long fan-out is repeated */
     ok_subs(b, s, m, b->matches_len, (uint64_t)ticket);
+    struct zc_fan_part part = {NULL, 0, 0};
+    if (b->matches_len > 1)
+        part = zc_fan_add(&b->fan, frame);
     for (uint32_t i = 0; i < b->matches_len; i++)
-        zc_reply_publish(b, &b->matches[i], frame);
+        zc_reply_publish(b, &b->matches[i], frame, &part);
     zc_block_unref(frame);
 }
 

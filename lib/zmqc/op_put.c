@@ -1,6 +1,7 @@
 /* put, req and rep, see op.h. */
 #include <string.h>
 
+#include "base/text.h"
 #include "zmqc/gift.h"
 #include "zmqc/group.h"
 #include "zmqc/lease.h"
@@ -20,13 +21,8 @@ static size_t message_id(struct zc_broker *b, const struct zc_session *s, struct
         zc_rng_hex(&b->rng, (char *)ret_id, 24);
         return 24;
     }
-    uint8_t digits[20];
-    size_t n = 0, len = 0;
-    for (uint64_t v = s->owner; v > 0 || n == 0; v /= 10)
-        digits[n++] = (uint8_t)('0' + v % 10);
-    ret_id[len++] = 's';
-    while (n > 0)
-        ret_id[len++] = digits[--n];
+    size_t len = 1 + zc_text_uint((char *)ret_id + 1, s->owner);
+    ret_id[0] = 's';
     ret_id[len++] = ':';
     *ret_scope = len;
     memcpy(ret_id + len, id.data, id.len);

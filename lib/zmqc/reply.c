@@ -21,19 +21,26 @@ bool zc_reply_has_room(const struct zc_broker *b, const struct zc_session *s)
            s->held_count <= 4096;
 }
 
-void zc_reply_write(struct zc_broker *b, struct zc_session *s, struct zc_block *frame, bool sub)
+_Static_assert(ZC_MSG_SMALL_MAX <= ZC_SESSION_CHUNK, "small frames are copied");
+
+/* Bytes that do not move for a while end a session: the watch begins with the first of them. */
+static bool watch_output(struct zc_broker *b, struct zc_session *s)
 {
-    if (s->state == ZC_SESSION_CLOSED)
+    if (zc_session_out_bytes(s) > 0)
+        return true;
+    s->progress = b->now.mono;
+    struct zc_mono stall = zc_mono_add_ms(b->now.mono, ZC_BROKER_STALL_MS);
+    return (zc_heap_has(&s->timer) && s->timer.deadline.ns <= stall.ns) ||
+           zc_heap_set(&b->timers, &s->timer, stall) == 0;
+}
+
+/* Something was appended to the output, or, when not ok, there was no memory for it. */
+static void wrote(struct zc_broker *b, struct zc_session *s, bool ok)
+{
+    if (!ok) {
+        zc_broker_kill(b, s, "out of memory: session ended");
         return;
-    if (zc_session_out_bytes(s) == 0) {
-        s->progress = b->now.mono;
-        struct zc_mono stall = zc_mono_add_ms(b->now.mono, ZC_BROKER_STALL_MS);
-        if ((!zc_heap_has(&s->timer) || s->timer.deadline.ns > stall.ns) &&
-            zc_heap_set(&b->timers, &s->timer, stall) != 0)
-            goto nomem;
     }
-    if (zc_session_write(s, frame) != 0 || (sub && zc_session_mark(s) != 0))
-        goto nomem;
     /* What others send to it (replies) cannot be held back: a reader that far behind is cut. */
     if (zc_session_out_bytes(s) > 4 * b->limits.session_bytes + 8 * ZC_FRAME_BODY_MAX) {
         zc_broker_kill(b, s, "does not read what it asked for: session ended");
@@ -42,9 +49,15 @@ void zc_reply_write(struct zc_broker *b, struct zc_session *s, struct zc_block *
     if (zc_reply_over_bound(b, s))
         zc_gift_park(s);
     zc_broker_touch(b, s);
-    return;
-nomem:
-    zc_broker_kill(b, s, "out of memory: session ended");
+}
+
+void zc_reply_write(struct zc_broker *b, struct zc_session *s, struct zc_block *frame, bool sub)
+{
+    if (s->state == ZC_SESSION_CLOSED)
+        return;
+    wrote(b, s,
+          watch_output(b, s) && zc_session_write(s, frame) == 0 &&
+              (!sub || zc_session_mark(s) == 0));
 }
 
 struct zc_block *zc_reply_encode(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
@@ -60,6 +73,16 @@ struct zc_block *zc_reply_encode(struct zc_broker *b, struct zc_session *s, cons
 
 void zc_reply_now(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
 {
+    uint8_t small[ZC_MSG_SMALL_MAX];
+    if (s->state == ZC_SESSION_CLOSED)
+        return;
+    size_t len = zc_msg_encode_small(m, small);
+    if (len > 0) {
+        if (b->trace)
+            zc_broker_trace(b, s, true, m);
+        wrote(b, s, watch_output(b, s) && zc_session_copy(s, zc_slice(small, len)) == 0);
+        return;
+    }
     struct zc_block *frame = zc_reply_encode(b, s, m);
     if (frame == NULL)
         return;
@@ -117,14 +140,13 @@ void zc_reply_send(struct zc_broker *b, struct zc_session *s, const struct zc_ms
 {
     if (s->state == ZC_SESSION_CLOSED)
         return;
+    if (ticket <= b->synced && zc_list_empty(&s->replies)) {
+        zc_reply_now(b, s, m);
+        return;
+    }
     struct zc_block *frame = zc_reply_encode(b, s, m);
     if (frame == NULL)
         return;
-    if (ticket <= b->synced && zc_list_empty(&s->replies)) {
-        zc_reply_write(b, s, frame, false);
-        zc_block_unref(frame);
-        return;
-    }
     struct zc_held *h = zc_reply_held_new(m->id);
     if (h == NULL) {
         zc_block_unref(frame);
@@ -191,7 +213,8 @@ void zc_reply_storage(struct zc_broker *b, struct zc_session *s, struct zc_slice
         zc_reply_err(b, s, id, "storage", STORAGE_TEXT);
 }
 
-void zc_reply_publish(struct zc_broker *b, const struct zc_match *match, struct zc_block *frame)
+void zc_reply_publish(struct zc_broker *b, const struct zc_match *match, struct zc_block *frame,
+                      const struct zc_fan_part *part)
 {
     struct zc_session *s = match->session;
     struct zc_sub *sub = match->replaying;
@@ -204,6 +227,12 @@ void zc_reply_publish(struct zc_broker *b, const struct zc_match *match, struct 
         } else {
             b->count.dropped_subs++;
         }
+        return;
+    }
+    if (zc_list_empty(&s->replies) && part->block != NULL) {
+        wrote(b, s,
+              watch_output(b, s) && zc_session_refer(s, part->block, part->start, part->len) == 0 &&
+                  zc_session_mark(s) == 0);
         return;
     }
     if (zc_list_empty(&s->replies)) {

@@ -22,9 +22,11 @@ void zc_reply_ok(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
                  struct zc_slice name, uint64_t ticket);
 /* err for a negative zc_err of the journal. */
 void zc_reply_storage(struct zc_broker *b, struct zc_session *s, struct zc_slice id, int err);
-/* A publication: shared frame. When the session's buffer is full it is dropped and counted; while
- * its replay is not over, the replay brings the last value instead. */
-void zc_reply_publish(struct zc_broker *b, const struct zc_match *match, struct zc_block *frame);
+/* A publication: the frame, or its part of the shared bytes. When the session's buffer is full it
+ * is dropped and counted; while its replay is not over, the replay brings the last value instead.
+ */
+void zc_reply_publish(struct zc_broker *b, const struct zc_match *match, struct zc_block *frame,
+                      const struct zc_fan_part *part);
 /* Writes an encoded frame now. */
 void zc_reply_write(struct zc_broker *b, struct zc_session *s, struct zc_block *frame, bool sub);
 /* Encodes for s, with a trace line; NULL: the session was ended. */

@@ -57,6 +57,7 @@ static struct zc_chunk *chunk_new(struct zc_session *s, size_t room)
         return NULL;
     c->block = NULL;
     c->start = c->end = 0;
+    c->cap = (uint32_t)room;
     zc_list_push(&s->out, &c->link);
     return c;
 }
@@ -68,27 +69,46 @@ static void chunk_free(struct zc_chunk *c)
     free(c);
 }
 
-int zc_session_write(struct zc_session *s, struct zc_block *frame)
+static struct zc_chunk *last_chunk(const struct zc_session *s)
 {
-    struct zc_chunk *c = NULL;
-    if (frame->len <= ZC_SESSION_COPY_MAX) {
-        if (!zc_list_empty(&s->out)) {
-            c = ZC_CONTAINER(s->out.prev, struct zc_chunk, link);
-            if (c->block != NULL || ZC_SESSION_CHUNK - c->end < frame->len)
-                c = NULL;
-        }
-        if (c == NULL && (c = chunk_new(s, ZC_SESSION_CHUNK)) == NULL)
+    return zc_list_empty(&s->out) ? NULL : ZC_CONTAINER(s->out.prev, struct zc_chunk, link);
+}
+
+int zc_session_copy(struct zc_session *s, struct zc_slice frame)
+{
+    struct zc_chunk *c = last_chunk(s);
+    ZC_ASSERT(frame.len <= ZC_SESSION_CHUNK);
+    if (c == NULL || c->block != NULL || c->cap - c->end < frame.len) {
+        /* Mostly one small frame goes out alone; malloc is fast below 1 KiB. */
+        bool alone = c == NULL && frame.len <= ZC_SESSION_CHUNK_FIRST;
+        c = chunk_new(s, alone ? ZC_SESSION_CHUNK_FIRST : ZC_SESSION_CHUNK);
+        if (c == NULL)
             return ZC_ENOMEM;
-        memcpy(c->data + c->end, frame->data, frame->len);
-        c->end += frame->len;
-    } else {
+    }
+    memcpy(c->data + c->end, frame.data, frame.len);
+    c->end += (uint32_t)frame.len;
+    s->out_total += frame.len;
+    return 0;
+}
+
+int zc_session_refer(struct zc_session *s, struct zc_block *block, uint32_t start, uint32_t len)
+{
+    struct zc_chunk *c = last_chunk(s);
+    if (c == NULL || c->block != block || c->end != start) {
         if ((c = chunk_new(s, 0)) == NULL)
             return ZC_ENOMEM;
-        c->block = zc_block_ref(frame);
-        c->end = frame->len;
+        c->block = zc_block_ref(block);
+        c->start = c->end = start;
     }
-    s->out_total += frame->len;
+    c->end += len;
+    s->out_total += len;
     return 0;
+}
+
+int zc_session_write(struct zc_session *s, struct zc_block *frame)
+{
+    return frame->len <= ZC_SESSION_COPY_MAX ? zc_session_copy(s, zc_block_slice(frame))
+                                             : zc_session_refer(s, frame, 0, frame->len);
 }
 
 size_t zc_session_slices(const struct zc_session *s, struct zc_slice *ret_slices, size_t cap)

@@ -26,11 +26,13 @@ enum zc_session_state { ZC_SESSION_OPEN, ZC_SESSION_ENDING, ZC_SESSION_CLOSED };
 /* Frames up to this size are copied into shared chunks. */
 #define ZC_SESSION_COPY_MAX 2048
 #define ZC_SESSION_CHUNK 8192
+#define ZC_SESSION_CHUNK_FIRST 960
 
 struct zc_chunk {
     struct zc_list link;
     struct zc_block *block; /* referenced frame, or NULL: bytes are in data */
     uint32_t start, end;    /* unsent part */
+    uint32_t cap;           /* of data */
     uint8_t data[];
 };
 
@@ -96,6 +98,12 @@ static inline uint64_t zc_session_out_bytes(const struct zc_session *s)
 }
 /* Appends a frame to the output: small ones are copied, others referenced. */
 ZC_MUST_CHECK int zc_session_write(struct zc_session *s, struct zc_block *frame);
+/* Appends a copy of at most ZC_SESSION_CHUNK bytes. */
+ZC_MUST_CHECK int zc_session_copy(struct zc_session *s, struct zc_slice frame);
+/* Appends len bytes of block from start on, referenced. What lies behind the bytes that were
+ * appended last costs nothing more. */
+ZC_MUST_CHECK int zc_session_refer(struct zc_session *s, struct zc_block *block, uint32_t start,
+                                   uint32_t len);
 /* Unsent slices in order, at most cap. */
 size_t zc_session_slices(const struct zc_session *s, struct zc_slice *ret_slices, size_t cap);
 /* The kernel accepted n bytes. */

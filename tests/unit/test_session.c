@@ -60,3 +60,32 @@ TEST(marks_count_frames_not_taken)
     zc_block_unref(f);
     zc_session_free(s);
 }
+
+TEST(shared_bytes_side_by_side_are_one_slice)
+{
+    struct zc_session *s = zc_session_new("uid:1", "@");
+    struct zc_block *b = zc_block_new(100), *other = zc_block_new(100);
+    struct zc_slice slices[8];
+    CHECK_INT(zc_session_refer(s, b, 10, 20), 0);
+    CHECK_INT(zc_session_refer(s, b, 30, 5), 0);
+    CHECK_INT(b->refs, 2);
+    CHECK_INT(zc_session_refer(s, b, 40, 5), 0); /* a gap */
+    CHECK_INT(zc_session_refer(s, other, 45, 5), 0);
+    CHECK_INT(zc_session_copy(s, zc_slice("reply", 5)), 0);
+    CHECK_INT(zc_session_refer(s, other, 50, 5), 0); /* a reply between */
+    CHECK_INT(zc_session_slices(s, slices, 8), 5);
+    CHECK(slices[0].data == b->data + 10 && slices[0].len == 25);
+    CHECK(slices[1].data == b->data + 40 && slices[1].len == 5);
+    CHECK(slices[2].data == other->data + 45 && slices[4].data == other->data + 50);
+    zc_session_sent(s, 24);
+    CHECK_INT(zc_session_refer(s, other, 55, 1), 0);
+    CHECK_INT(zc_session_slices(s, slices, 8), 5);
+    CHECK(slices[0].data == b->data + 34 && slices[0].len == 1);
+    CHECK(slices[4].len == 6);
+    CHECK_INT(zc_session_out_bytes(s), 1 + 5 + 5 + 5 + 6);
+    zc_session_drop_output(s);
+    CHECK_INT(b->refs + other->refs, 2);
+    zc_block_unref(b);
+    zc_block_unref(other);
+    zc_session_free(s);
+}

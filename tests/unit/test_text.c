@@ -292,3 +292,19 @@ TEST(escape_cuts)
     CHECK(escapes_to("ab\n\n", 4, 9, "ab...")); /* an escape is never cut in two */
     CHECK(escapes_to("a\xc3\xa9\xc3\xa9zz", 7, 7, "a\xc3\xa9...")); /* nor a character */
 }
+
+TEST(decimal_digits_as_printf)
+{
+    const int64_t edges[] = {0, 9, 10, 99, 100, 999, 1000, INT64_MAX, INT64_MIN, -1, -10};
+    char got[ZC_TEXT_INT_MAX + 1], want[32];
+    uint64_t v = 1;
+    for (size_t i = 0; i < 400; i++, v = v * 3 + i % 4) {
+        int64_t n = i < sizeof(edges) / sizeof(*edges) ? edges[i] : (int64_t)v;
+        got[zc_text_uint(got, (uint64_t)n)] = '\0';
+        snprintf(want, sizeof(want), "%llu", (unsigned long long)n);
+        CHECK(strcmp(got, want) == 0);
+        got[zc_text_int(got, n)] = '\0';
+        snprintf(want, sizeof(want), "%lld", (long long)n);
+        CHECK(strcmp(got, want) == 0);
+    }
+}
