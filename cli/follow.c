@@ -125,10 +125,7 @@ int zc_follow_take(const struct zc_args *args)
             status = zc_say_bus(args, bus, rc);
             break;
         }
-        if (args->json)
-            zc_print_json(&out, &m);
-        else
-            zc_print_payload(&out, &m, args->raw);
+        zc_print_message(&out, args, &m);
         status = zc_out_flush(&out);
     }
     status = out.gone ? 0 : status;

@@ -17,10 +17,7 @@ static int show_all(const struct zc_args *args, struct zmqcat *bus, int max, str
     struct zmqcat_msg m;
     int status = 0, rc = zmqcat_peek(bus, args->rest[0], strlen(args->rest[0]), max, &m);
     while (rc == ZMQCAT_OK && status == 0) {
-        if (args->json)
-            zc_print_json(out, &m);
-        else
-            zc_print_payload(out, &m, args->raw);
+        zc_print_message(out, args, &m);
         status = zc_out_flush(out);
         if (max == 0 || m.end)
             return status;
@@ -61,7 +58,9 @@ int zc_operate_purge(const struct zc_args *args)
 {
     struct zmqcat *bus = NULL;
     int64_t count = 0;
-    int status = zc_open_bus(args, &bus);
+    int status = zc_out_usable();
+    if (status == 0)
+        status = zc_open_bus(args, &bus);
     if (status != 0)
         return status;
     int rc = zmqcat_purge(bus, args->rest[0], strlen(args->rest[0]), &count);
@@ -97,7 +96,9 @@ int zc_operate_mv(const struct zc_args *args)
         return zc_say_usage(args->verb, "missing mailbox to move to");
     if (strcmp(args->rest[0], args->rest[1]) == 0)
         return zc_say_usage(args->verb, "both mailboxes are the same");
-    int status = zc_open_bus(args, &bus);
+    int status = zc_out_usable();
+    if (status == 0)
+        status = zc_open_bus(args, &bus);
     if (status != 0)
         return status;
     int rc = move(args, bus, &count);

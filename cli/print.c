@@ -131,3 +131,11 @@ void zc_print_json(struct zc_out *out, const struct zmqcat_msg *m)
         zc_print_json_text(out, (const char *)b.data, b.len);
     zc_buf_done(&b);
 }
+
+void zc_print_message(struct zc_out *out, const struct zc_args *args, const struct zmqcat_msg *m)
+{
+    if (args->json)
+        zc_print_json(out, m);
+    else
+        zc_print_payload(out, m, args->raw);
+}

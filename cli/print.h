@@ -7,6 +7,8 @@
 
 /* The payload, with a newline when it lacks one and unless raw. */
 void zc_print_payload(struct zc_out *out, const struct zmqcat_msg *m, bool raw);
+/* As take and peek print one: JSON with --json, else the payload, with --raw as it is. */
+void zc_print_message(struct zc_out *out, const struct zc_args *args, const struct zmqcat_msg *m);
 /* topic TAB from TAB payload NEWLINE. */
 void zc_print_delivery(struct zc_out *out, const struct zmqcat_msg *m);
 /* One JSON object and a newline. */

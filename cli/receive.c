@@ -17,10 +17,7 @@ static int take_one(const struct zc_args *args, struct zmqcat *bus, struct zc_ou
     int rc = zmqcat_take(bus, args->rest[0], strlen(args->rest[0]), args->wait_ms, &m);
     if (rc != ZMQCAT_OK)
         return zc_say_bus(args, bus, rc);
-    if (args->json)
-        zc_print_json(out, &m);
-    else
-        zc_print_payload(out, &m, args->raw);
+    zc_print_message(out, args, &m);
     return zc_out_flush(out);
 }
 
