@@ -10,12 +10,9 @@
 #include "work.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -25,46 +22,7 @@
 
 #define LEASE_DEFAULT_S 60
 #define LEASE_MAX_S 86400
-#define DELAY_MAX_S 60
 #define PAUSE_FIRST_MS 100
-#define PAUSE_MAX_MS 2000
-
-static void note(const struct zc_work *w, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* A line about a job or the hub. */
-static void note(const struct zc_work *w, const char *format, ...)
-{
-    char text[600];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    zc_say_fail(0, w->args->verb, w->args->rest[0], text);
-}
-
-/* How a job is named in what we say. */
-static const char *job_name(const struct zc_job *job, char text[200])
-{
-    zc_say_escape(text, 200, job->id, job->id_len);
-    return text;
-}
-
-/* The hub is gone or cannot do its work: try again later. */
-static void away(struct zc_work *w, const char *why)
-{
-    if (!w->away)
-        note(w, "%s: waiting until it is back", why);
-    w->away = true;
-    zmqcat_free(w->bus);
-    w->bus = NULL;
-    w->asked = 0;
-    w->dry = false;
-    w->retry_at_ms = zc_clock_ms() + w->pause_ms;
-    w->pause_ms = w->pause_ms * 2 < PAUSE_MAX_MS ? w->pause_ms * 2 : PAUSE_MAX_MS;
-    for (size_t i = 0; i < w->jobs_count; i++)
-        w->jobs[i].lost = w->jobs[i].used;
-}
 
 static void come_back(struct zc_work *w)
 {
@@ -72,111 +30,12 @@ static void come_back(struct zc_work *w)
     int rc = zc_open_again(w->args, &w->bus);
     zc_work_idle(false);
     if (rc != ZMQCAT_OK) {
-        away(w, zmqcat_error_text(w->bus));
+        zc_work_away(w, zmqcat_error_text(w->bus));
         return;
     }
-    note(w, "the hub is back");
+    zc_work_note(w, "the hub is back");
     w->away = false;
     w->pause_ms = PAUSE_FIRST_MS;
-}
-
-/* A call has failed. False: the connection is of no more use. */
-static bool go_on(struct zc_work *w, int rc)
-{
-    if (rc == ZMQCAT_ERR || rc == ZMQCAT_REFUSED)
-        return true;
-    away(w, zmqcat_error_text(w->bus));
-    return false;
-}
-
-static void tell_end(const struct zc_work *w, const struct zc_job *job, int64_t delay_s)
-{
-    char name[200], how[300];
-    const char *command = w->command[0];
-    if (WIFSIGNALED(job->status))
-        snprintf(how, sizeof how, "%.200s was ended by signal %d", command, WTERMSIG(job->status));
-    else if (job->large)
-        snprintf(how, sizeof how, "the output of %.200s is too large for a reply", command);
-    else
-        snprintf(how, sizeof how, "%.200s exited with %d", command, WEXITSTATUS(job->status));
-    if (delay_s > 0)
-        note(w, "job %s: %s: given back for %" PRId64 " s", job_name(job, name), how, delay_s);
-    else
-        note(w, "job %s: %s: given back", job_name(job, name), how);
-}
-
-static void give_back(struct zc_work *w, const char *delivery, size_t len, int64_t delay_s)
-{
-    int rc = zmqcat_nack(w->bus, delivery, len, delay_s * 1000);
-    if (rc != ZMQCAT_OK && go_on(w, rc))
-        note(w, "a job cannot be given back: %s", zmqcat_error_text(w->bus));
-}
-
-static int64_t delay_s(const struct zc_work *w, int64_t attempt)
-{
-    if (w->stops > 0)
-        return 0; /* our stop is not the fault of the job */
-    int64_t delay = 1;
-    while (attempt-- > 1 && delay < DELAY_MAX_S)
-        delay *= 2;
-    return delay < DELAY_MAX_S ? delay : DELAY_MAX_S;
-}
-
-/* The command has ended well. */
-static void accept_result(struct zc_work *w, const struct zc_job *job)
-{
-    char name[200];
-    const char *mailbox = w->args->rest[0];
-    int rc = job->keeps_output ? zmqcat_rep(w->bus, job->id, job->id_len, mailbox, strlen(mailbox),
-                                            job->reply.data, job->reply.len)
-                               : zmqcat_ack(w->bus, job->delivery, job->delivery_len);
-    if (rc == ZMQCAT_OK || !go_on(w, rc))
-        return;
-    note(w, "job %s: done, but the hub does not take that: %s", job_name(job, name),
-         zmqcat_error_text(w->bus));
-    if (strcmp(zmqcat_error_code(w->bus), "no_delivery") != 0)
-        give_back(w, job->delivery, job->delivery_len, delay_s(w, job->attempt));
-}
-
-static void finish(struct zc_work *w, struct zc_job *job)
-{
-    char name[200];
-    bool good = WIFEXITED(job->status) && WEXITSTATUS(job->status) == 0 && !job->large;
-    if (job->lost) {
-        note(w, "job %s: ended, but its lease was over: the hub gives it out again",
-             job_name(job, name));
-    } else if (good) {
-        accept_result(w, job);
-    } else {
-        int64_t delay = delay_s(w, job->attempt);
-        tell_end(w, job, delay);
-        give_back(w, job->delivery, job->delivery_len, delay);
-    }
-    zc_job_done(job);
-    w->running--;
-    w->done++;
-    w->dry = false;
-}
-
-static void start(struct zc_work *w, const struct zmqcat_msg *m)
-{
-    struct zc_job *job = w->jobs;
-    while (job->used)
-        job++;
-    char delivery[ZC_JOB_DELIVERY_MAX], name[200];
-    size_t len = m->delivery_len < sizeof delivery ? m->delivery_len : sizeof delivery;
-    memcpy(delivery, m->delivery, len);
-    int err = zc_job_start(job, w->args, w->command, m);
-    if (err == 0) {
-        job->touch_at_ms = zc_clock_ms() + w->lease_s * 1000 / 3;
-        w->running++;
-        return;
-    }
-    note(w, "job %s: %s cannot be run: %s: given back", job_name(job, name), w->command[0],
-         strerror(err));
-    give_back(w, delivery, len, delay_s(w, job->attempt));
-    zc_job_done(job);
-    w->done++;
 }
 
 /* An answer to what was asked for, that is no message. */
@@ -191,7 +50,7 @@ static void no_message(struct zc_work *w, int rc)
     }
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
         if (strcmp(code, passing[i]) == 0) {
-            away(w, zmqcat_error_text(w->bus));
+            zc_work_away(w, zmqcat_error_text(w->bus));
             return;
         }
     w->status = zc_say_bus(w->args, w->bus, rc);
@@ -208,14 +67,14 @@ static void receive(struct zc_work *w)
             return;
         if (rc == ZMQCAT_OK && w->stops > 0) {
             w->asked--;
-            give_back(w, m.delivery, m.delivery_len, 0);
+            zc_work_give_back(w, m.delivery, m.delivery_len, 0);
         } else if (rc == ZMQCAT_OK) {
             w->asked--;
-            start(w, &m);
+            zc_work_start(w, &m);
         } else if (answer && w->asked > 0) {
             no_message(w, rc);
         } else {
-            go_on(w, ZMQCAT_CLOSED);
+            zc_work_go_on(w, ZMQCAT_CLOSED);
         }
     }
 }
@@ -232,7 +91,7 @@ static void ask(struct zc_work *w)
             w->status = zc_say_bus(w->args, w->bus, rc);
             w->stops = 1;
         } else if (rc != ZMQCAT_OK) {
-            go_on(w, ZMQCAT_CLOSED);
+            zc_work_go_on(w, ZMQCAT_CLOSED);
         } else {
             w->asked++;
             used++;
@@ -250,7 +109,7 @@ static void extend(struct zc_work *w)
             continue;
         job->touch_at_ms = now + w->lease_s * 1000 / 3;
         int rc = zmqcat_touch(w->bus, job->delivery, job->delivery_len, w->lease_s, NULL);
-        if (rc != ZMQCAT_OK && go_on(w, rc))
+        if (rc != ZMQCAT_OK && zc_work_go_on(w, rc))
             job->lost = strcmp(zmqcat_error_code(w->bus), "no_delivery") == 0;
     }
 }
@@ -264,7 +123,7 @@ static void move_jobs(struct zc_work *w)
             continue;
         if (w->bus == NULL)
             job->lost = true;
-        finish(w, job);
+        zc_work_finish(w, job);
     }
 }
 

@@ -1,4 +1,4 @@
-/* What the parts of `work` share: its loop (work.c), and its signals and waiting (work_wait.c). */
+/* What the parts of `work` share: its loop, its jobs, and its signals and waiting. */
 #ifndef ZC_CLI_WORK_H
 #define ZC_CLI_WORK_H
 
@@ -24,6 +24,23 @@ struct zc_work {
     int64_t kill_at_ms;  /* when commands that were told to end are killed; -1: never */
     int status;          /* exit status */
 };
+
+/* work_job.c */
+
+/* A line about a job or the hub. */
+void zc_work_note(const struct zc_work *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The hub is gone or cannot do its work: it is tried again later, and what runs is lost. */
+void zc_work_away(struct zc_work *w, const char *why);
+/* After a call that failed with rc. False: the connection is of no more use, the hub is away. */
+bool zc_work_go_on(struct zc_work *w, int rc);
+void zc_work_give_back(struct zc_work *w, const char *delivery, size_t len, int64_t delay_s);
+/* Starts the command for m; there is a free job. */
+void zc_work_start(struct zc_work *w, const struct zmqcat_msg *m);
+/* The command has ended: tells the hub, and frees the job. */
+void zc_work_finish(struct zc_work *w, struct zc_job *job);
+
+/* work_wait.c */
 
 /* Whether the command could be run at all. Returns 0, or exit status 78 after saying why not. */
 int zc_work_check_command(const struct zc_args *args, const char *command);
