@@ -48,6 +48,11 @@ static void check_code(struct world *w, struct conn *c, const struct want *want,
     }
     if (zc_slice_is(code, "closed") && (w->state == HUB_STOPPING || c->cause != 0))
         return;
+    /* The log was opened by its indexes, so the damage shows when the message is read. */
+    if (zc_slice_is(code, "storage") && want_waits(want) && w->rots_read < w->rots) {
+        w->rots_read++;
+        return;
+    }
     if (zc_slice_is(code, "storage") && has_faults(w)) {
         check_storage(w, c, want);
         return;
@@ -91,6 +96,14 @@ void answer_err(struct world *w, struct conn *c, const struct zc_msg *m)
         world_fail(w, "c%u: err %.*s with id %.*s that nobody asked with", c->number,
                    (int)m->code.len, (const char *)m->code.data, (int)m->id.len,
                    (const char *)m->id.data);
+        return;
+    }
+    if (want->op == OP_OPERATE || (want->op == OP_TAKE && want->box < 0)) {
+        if (want->op == OP_OPERATE)
+            operate_err(w, c, want, m->code);
+        else
+            w->items_empty++;
+        wants_remove(&c->wants, want);
         return;
     }
     check_code(w, c, want, m->code);
@@ -142,6 +155,9 @@ void answer_ok(struct world *w, struct conn *c, const struct zc_msg *m)
     case OP_HELLO:
         if (!zc_slice_is(m->from, "sim") || m->epoch.len != 32)
             world_fail(w, "c%u: hello got the wrong from or epoch", c->number);
+        break;
+    case OP_OPERATE:
+        operate_ok(w, c, want, m);
         break;
     case OP_INFO:
         if (m->result.len == 0)

@@ -203,6 +203,11 @@ void ask_something(struct world *w, struct conn *c)
     int op = choose(w);
     if (c->in.len > QUEUED_BYTES_MAX || c->wants.len + c->plans.len > 60)
         return;
+    if (w->p.kind == PROFILE_OPERATE) {
+        if (c->wants.len + c->plans.len < 10)
+            operate_ask(w, c);
+        return;
+    }
     switch (op) {
     case OP_PUT:
     case OP_REQ:

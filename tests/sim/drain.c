@@ -63,6 +63,8 @@ void drain_all(struct world *w)
     run_calm(w, 2 * SECOND);
     for (int round = 0; round < 50 && !w->failed; round++) {
         c = conn_open(w, CLIENTS_MAX - 1);
+        if (c != NULL && w->p.kind == PROFILE_OPERATE && round == 0)
+            operate_drain(w, c);
         for (int b = 0; b < w->p.boxes && !w->failed && c != NULL; b++)
             drain_box(w, c, b);
         if (c != NULL && c->session != NULL)

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-static const char *const op_names[] = {"put",   "take",  "reserve", "ready", "ack",     "nack",
-                                       "touch", "req",   "rep",     "pub",   "sub",     "unsub",
-                                       "ping",  "hello", "info",    "wrong", "garbage", "pong"};
+static const char *const op_names[] = {
+    "put", "take",  "reserve", "ready", "ack",  "nack",  "touch",   "req",  "rep",    "pub",
+    "sub", "unsub", "ping",    "hello", "info", "wrong", "garbage", "pong", "operate"};
 
 static void submit(struct world *w, struct conn *c, struct want *want)
 {
@@ -20,14 +20,16 @@ static void submit(struct world *w, struct conn *c, struct want *want)
         c->cause |= CAUSE_GARBAGE;
     if (want->op == OP_PUT || want->op == OP_REQ)
         queue_submit(w, c, want);
-    if (want->op == OP_TAKE)
+    if (want->op == OP_TAKE && want->box >= 0)
         w->boxes[want->box].take_idx = want->idx;
-    if (want_waits(want))
+    if (want_waits(want) && want->box >= 0)
         w->boxes[want->box].wait_idx = want->idx;
     if (want->op == OP_ACK || want->op == OP_NACK || want->op == OP_TOUCH || want->op == OP_REP)
         lease_submit(w, c, want);
     if (want->op == OP_PUB || want->op == OP_SUB || want->op == OP_UNSUB)
         topics_submit(w, c, want);
+    if (want->op == OP_OPERATE)
+        operate_submit(w, want);
     if (want->op != OP_PONG && want->op != OP_GARBAGE)
         wants_push(&c->wants, want);
 }
@@ -77,6 +79,8 @@ void model_message(struct world *w, struct conn *c, const struct zc_msg *m)
     if (zc_slice_is(m->op, "msg")) {
         if (zc_slice_starts(m->name, zc_slice_str("box")))
             deliver_message(w, c, m);
+        else if (zc_slice_starts(m->name, zc_slice_str("mv")))
+            operate_message(w, c, m);
         else
             topics_message(w, c, m);
     } else if (zc_slice_is(m->op, "ok")) {

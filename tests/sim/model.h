@@ -85,6 +85,15 @@ void topics_message(struct world *w, struct conn *c, const struct zc_msg *m);
 /* All has been delivered that will be: whatever is still expected must have been dropped. */
 void topics_settled(struct world *w, struct conn *c);
 
+/* operate.c */
+void operate_ask(struct world *w, struct conn *c);
+void operate_submit(struct world *w, struct want *want);
+void operate_ok(struct world *w, struct conn *c, struct want *want, const struct zc_msg *m);
+void operate_err(struct world *w, struct conn *c, struct want *want, struct zc_slice code);
+void operate_message(struct world *w, struct conn *c, const struct zc_msg *m);
+/* Takes all that is left and looks for what is missing. */
+void operate_drain(struct world *w, struct conn *c);
+
 /* requests.c */
 void requests_rep(struct world *w, struct conn *c, const struct zc_msg *m);
 void requests_settled(struct world *w);

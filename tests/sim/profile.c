@@ -7,7 +7,7 @@
 #include "world.h"
 
 static const char *const names[] = {"memory",     "durable",     "disk faults", "tiny caps",
-                                    "cold reads", "crash storm", "bit rot"};
+                                    "cold reads", "crash storm", "bit rot",     "operators"};
 
 /* enum op in its order, then reset and half-close. */
 static const uint32_t weights[PROFILE_OPS] = {
@@ -79,6 +79,8 @@ void profile_choose(struct profile *p, uint64_t seed, struct rnd *r)
 {
     memset(p, 0, sizeof *p);
     p->kind = (enum profile_kind)(seed % PROFILE_COUNT);
+    if (seed % 11 == 10)
+        p->kind = PROFILE_OPERATE;
     common(p, r);
     hub_limits(p, r);
     if (rnd_one_in(r, 2))
@@ -106,6 +108,13 @@ void profile_choose(struct profile *p, uint64_t seed, struct rnd *r)
         p->weights[OP_PUT] *= 2;
         p->crash_every_ns = rnd_range(r, 5, 20) * SECOND;
         p->power_loss = rnd_one_in(r, 2);
+        break;
+    case PROFILE_OPERATE:
+        p->crash_every_ns = rnd_range(r, 50, 5000) * MS;
+        p->power_loss = rnd_one_in(r, 2);
+        p->hub.hot_bytes = rnd_one_in(r, 2) ? (uint64_t)rnd_below(r, 4000) : p->hub.hot_bytes;
+        p->steps /= 2;
+        p->wall_steps = false; /* across a restart ids are remembered by wall time */
         break;
     case PROFILE_STORM:
         p->crash_every_ns = rnd_range(r, 20, 500) * MS;

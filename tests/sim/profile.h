@@ -17,7 +17,8 @@ enum profile_kind {
     PROFILE_COLD,  /* tiny hot window */
     PROFILE_STORM, /* crash after crash */
     PROFILE_ROT,   /* bits turn over between crash and start */
-    PROFILE_COUNT
+    PROFILE_COUNT,
+    PROFILE_OPERATE = PROFILE_COUNT, /* what operate.c does, and nothing else */
 };
 
 #define PROFILE_OPS 18

@@ -67,6 +67,7 @@ void model_rot(struct world *w)
 {
     for (int b = 0; b < BOXES_MAX; b++)
         queue_compact(w, b);
+    w->rots++;
     losses_allow(w, -1, 1); /* the damaged record was a put */
     for (uint32_t uid = 1; uid < w->messages_len; uid++) {
         struct message *m = &w->messages[uid];
@@ -118,6 +119,8 @@ void model_ready(struct world *w)
     for (size_t i = 0; i < w->groups_len; i++)
         lost += w->groups[i].budget;
     zc_hub_stats(w->hub, &stats);
+    if (w->p.kind == PROFILE_OPERATE)
+        return; /* counted at the end */
     have = stats.queued + stats.delayed + stats.leased;
     for (size_t i = 0; i < w->groups_len && have == most; i++)
         w->groups[i].budget = 0;

@@ -50,6 +50,8 @@ static void check_counts(struct world *w)
 {
     struct zc_hub_stats s;
     uint64_t least = 0, most = 0, lost = 0, held_least = 0, held_most = 0;
+    if (w->p.kind == PROFILE_OPERATE)
+        return;
     for (int b = 0; b < BOXES_MAX; b++)
         for (size_t i = 0; i < w->boxes[b].live_len; i++) {
             const struct message *m = &w->messages[w->boxes[b].live[i]];

@@ -30,7 +30,7 @@ void wants_remove(struct wants *l, struct want *want)
 
 static bool name_fits(const struct world *w, const struct want *want, struct zc_slice name)
 {
-    if (name.len == 0 || want->op != OP_PUT)
+    if (name.len == 0 || want->op != OP_PUT || want->box < 0)
         return true;
     return zc_slice_is(name, w->boxes[want->box].name);
 }

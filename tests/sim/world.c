@@ -31,7 +31,7 @@ struct world *world_new(uint64_t seed, const char *liar)
     w->pubs = zeroed(PUBS_MAX, sizeof *w->pubs);
     w->scratch = zeroed(1, ZC_FRAME_BODY_MAX + ZC_FRAME_HEADER);
     snprintf(w->deliveries[0].name, sizeof w->deliveries[0].name, "none of the hub's");
-    w->messages_len = w->deliveries_len = w->pubs_len = 1;
+    w->messages_len = w->deliveries_len = w->pubs_len = w->items_len = 1;
     profile_choose(&w->p, seed, &w->rnd);
     for (int i = 0; i < BOXES_MAX; i++)
         snprintf(w->boxes[i].name, sizeof w->boxes[i].name, "box%d", i);

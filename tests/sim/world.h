@@ -34,6 +34,7 @@
 #define MESSAGES_MAX 12000
 #define DELIVERIES_MAX 60000
 #define PUBS_MAX 8000
+#define ITEMS_MAX 900 /* less than a mailbox may hold */
 #define GROUPS_MAX 4096
 
 enum op {
@@ -54,7 +55,8 @@ enum op {
     OP_INFO,    /* stat, list and info: answered ok with a result */
     OP_WRONG,   /* a sound frame that must get an err with code `want_code` */
     OP_GARBAGE, /* breaks the rules of the frame: the session must end */
-    OP_PONG     /* answer to the hub's ping; no answer to it */
+    OP_PONG,    /* answer to the hub's ping; no answer to it */
+    OP_OPERATE  /* operate.c: `target` says which */
 };
 
 /* One request of a client, from its planning until its answer. */
@@ -136,6 +138,19 @@ struct delivery {
     bool doubtful;  /* lease may have been over when the frame left */
 };
 
+/* What operate.c puts, once or more. */
+struct item {
+    int client;
+    uint8_t box;
+    bool published; /* through a binding */
+    bool sure;      /* acknowledged */
+    bool never;     /* published while surely nothing was bound */
+    bool purged;    /* may have been */
+    bool taken;
+    uint64_t submit_idx, ok_idx;
+    int64_t submit_at;
+};
+
 struct pub {
     uint8_t topic;
     uint32_t conn;
@@ -162,6 +177,7 @@ struct conn {
     uint64_t given; /* stream bytes given to the hub */
     uint64_t made;  /* stream bytes made */
     struct wants plans;
+    bool scoped;  /* hello with a scope was sent */
     bool reading; /* the hub wants input */
     bool eof_soon, eof_done;
     /* hub to client */
@@ -255,6 +271,11 @@ struct world {
     uint32_t deliveries_len;
     struct pub *pubs; /* [1..] */
     uint32_t pubs_len;
+    struct item items[ITEMS_MAX]; /* [1..] */
+    uint32_t items_len;
+    uint64_t items_empty;  /* takes of the drain that found nothing */
+    uint64_t bind_changes; /* bind and unbind submitted */
+    enum surely bind_state;
     uint32_t pubs_dead;  /* numbers up to this were published to an earlier hub */
     uint64_t subs_asked; /* sub requests submitted */
     struct group groups[GROUPS_MAX];
@@ -267,7 +288,8 @@ struct world {
     uint64_t spins; /* turns at one instant */
     int64_t crash_at, stop_at, weather_at, settle_at;
     uint64_t frames, crashes, losses_allowed;
-    const char *liar; /* NULL, or what the --break option names */
+    uint32_t rots, rots_read; /* bits that turned over; of them found by a reader */
+    const char *liar;         /* NULL, or what the --break option names */
     uint64_t lies;
     uint8_t *held_back; /* liar: a frame kept for later */
     size_t held_back_len;

@@ -1,0 +1,258 @@
+/*
+ * Operators and careful clients in a profile of their own: puts with ids of a scope that are
+ * repeated after reconnects and crashes, publications through a binding, moves between two
+ * mailboxes, purges and peeks. The judge is simple: no item ever twice, none that was refused, the
+ * order of acceptance in each mailbox, and at the end all that was promised and not purged.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+enum { PUT, AGAIN, PUB, MOVE, PURGE, PEEK, BIND, UNBIND };
+
+static const char *const boxes[] = {"mv0", "mv1"};
+
+static const char *const op_names[] = {"put",   "put",  "pub",  "move",
+                                       "purge", "peek", "bind", "unbind"};
+
+/* A younger item of the same client, to be put once more; 0: none. */
+static uint32_t old_item(struct world *w, const struct conn *c)
+{
+    uint32_t found = 0, n = 0;
+    for (uint32_t i = w->items_len > 40 ? w->items_len - 40 : 1; i < w->items_len; i++) {
+        const struct item *item = &w->items[i];
+        if (item->client == c->client && !item->published && item->submit_idx > 0 &&
+            world_ns(w) - item->submit_at < 300 * SECOND && rnd_one_in(&w->rnd, ++n))
+            found = i;
+    }
+    return found;
+}
+
+static uint32_t new_item(struct world *w, const struct conn *c, bool published)
+{
+    if (w->items_len == ITEMS_MAX)
+        return 0;
+    w->items[w->items_len] = (struct item){
+        .client = c->client, .box = (uint8_t)rnd_below(&w->rnd, 2), .published = published};
+    return w->items_len++;
+}
+
+static void send_hello(struct world *w, struct conn *c)
+{
+    struct want hello = ask_begin(w, c, OP_HELLO, "hello");
+    char scope[16];
+    snprintf(scope, sizeof scope, "c%d", c->client);
+    w->made.from = zc_slice_str("sim");
+    w->made.scope = zc_slice_str(scope);
+    c->scoped = true;
+    ask_send(w, c, &hello);
+}
+
+static uint32_t choose(struct world *w)
+{
+    uint64_t dice = rnd_below(&w->rnd, 100);
+    return dice < 35   ? PUT
+           : dice < 50 ? AGAIN
+           : dice < 60 ? PUB
+           : dice < 80 ? MOVE
+           : dice < 81 ? PURGE
+           : dice < 92 ? PEEK
+           : dice < 97 ? BIND
+                       : UNBIND;
+}
+
+void operate_ask(struct world *w, struct conn *c)
+{
+    char text[48];
+    uint32_t kind = choose(w);
+    struct want want;
+    if (!c->scoped)
+        send_hello(w, c);
+    want = ask_begin(w, c, OP_OPERATE, op_names[kind]);
+    want.target = kind;
+    want.box = (int)rnd_below(&w->rnd, 2);
+    if (kind == PUT || kind == AGAIN || kind == PUB) {
+        want.uid = kind == AGAIN ? old_item(w, c) : new_item(w, c, kind == PUB);
+        if (want.uid == 0)
+            return;
+        if (kind != PUB) {
+            want.box = w->items[want.uid].box;
+            snprintf(want.id, sizeof want.id, "o%u", want.uid);
+        }
+        snprintf(text, sizeof text, "o%u.%.*s", want.uid, (int)rnd_below(&w->rnd, 30),
+                 "abcdefghijklmnopqrstuvwxyzabcd");
+        w->made.text = zc_slice_str(text);
+    }
+    w->made.name = zc_slice_str(kind == PUB ? "op.x" : boxes[want.box]);
+    if (kind == BIND || kind == UNBIND) {
+        w->made.name = zc_slice_str(boxes[0]);
+        w->made.topic = zc_slice_str("op.");
+    }
+    if (kind == MOVE)
+        w->made.to = zc_slice_str(boxes[1 - want.box]);
+    if (kind == PEEK || (kind == MOVE && rnd_one_in(&w->rnd, 2))) {
+        want.max = (int)rnd_range(&w->rnd, 1, kind == PEEK ? 1024 : 40);
+        w->made.has |= ZC_MSG_HAS_MAX;
+        w->made.max = want.max;
+    }
+    ask_send(w, c, &want);
+}
+
+/* A purge that may be under way takes what it meets. */
+static bool purging(const struct world *w)
+{
+    for (size_t i = 0; i < w->live_len; i++) {
+        const struct wants *l = &w->conns[w->live[i]]->wants;
+        for (size_t k = 0; k < l->len; k++)
+            if (l->list[k].op == OP_OPERATE && l->list[k].target == PURGE)
+                return true;
+    }
+    return false;
+}
+
+void operate_submit(struct world *w, struct want *want)
+{
+    struct item *item = &w->items[want->uid];
+    want->puts_before = w->bind_changes;
+    want->sure_before = w->bind_state;
+    if (want->uid > 0)
+        item->purged |= purging(w);
+    for (uint32_t i = 1; want->target == PURGE && i < w->items_len; i++)
+        w->items[i].purged |= w->items[i].submit_idx > 0;
+    if (want->uid > 0 && item->submit_idx == 0) {
+        item->submit_idx = want->idx;
+        item->submit_at = want->at;
+    }
+    if (want->target == BIND || want->target == UNBIND) {
+        w->bind_changes++;
+        w->bind_state = MAYBE;
+    }
+}
+
+void operate_ok(struct world *w, struct conn *c, struct want *want, const struct zc_msg *m)
+{
+    struct item *item = &w->items[want->uid];
+    bool quiet = want->puts_before == w->bind_changes && want->sure_before == w->bind_state;
+    switch (want->target) {
+    case PUT:
+    case AGAIN:
+        item->sure = true;
+        break;
+    case PUB:
+        item->sure |= quiet && w->bind_state == YES;
+        item->never |= quiet && w->bind_state == NO;
+        break;
+    case BIND:
+    case UNBIND: /* the only change since it was asked for is itself */
+        if (want->puts_before + 1 == w->bind_changes)
+            w->bind_state = want->target == BIND ? YES : NO;
+        break;
+    }
+    if (item->ok_idx == 0)
+        item->ok_idx = w->idx;
+    if ((want->target == MOVE || want->target == PURGE) && (m->has & ZC_MSG_HAS_COUNT) == 0)
+        world_fail(w, "c%u: %s without count", c->number, want->id);
+    if (want->target == MOVE && want->max > 0 && m->count > want->max)
+        world_fail(w, "c%u: moved %lld of at most %d", c->number, (long long)m->count, want->max);
+}
+
+void operate_err(struct world *w, struct conn *c, struct want *want, struct zc_slice code)
+{
+    bool empty = want->target == PEEK && want->got == 0 && zc_slice_is(code, "empty");
+    if (!empty && !zc_slice_is(code, "closed"))
+        world_fail(w, "c%u: %s (%s) got err %.*s", c->number, want->id, op_names[want->target],
+                   (int)code.len, (const char *)code.data);
+}
+
+static uint32_t item_of(struct world *w, struct conn *c, const struct zc_msg *m)
+{
+    struct zc_slice p = zc_msg_payload(m);
+    char number[12] = {0};
+    uint32_t uid = 0;
+    if (p.len > 2 && p.data[0] == 'o') {
+        memcpy(number, p.data + 1, p.len - 1 < 11 ? p.len - 1 : 11);
+        uid = (uint32_t)strtoul(number, NULL, 10);
+    }
+    if (uid == 0 || uid >= w->items_len || w->items[uid].submit_idx == 0) {
+        world_fail(w, "c%u: an item nobody put", c->number);
+        return 0;
+    }
+    if (w->items[uid].never)
+        world_fail(w, "c%u: item %u was published to no mailbox, yet here it is", c->number, uid);
+    return uid;
+}
+
+static struct want *peek_of(struct world *w, struct conn *c, const struct zc_msg *m)
+{
+    struct want *want = wants_by_id(w, &c->wants, m->id, zc_slice(NULL, 0));
+    return want != NULL && want->op == OP_OPERATE && want->target == PEEK ? want : NULL;
+}
+
+static void peeked(struct world *w, struct conn *c, const struct zc_msg *m)
+{
+    struct want *want = peek_of(w, c, m);
+    uint32_t uid = item_of(w, c, m);
+    if (want == NULL || uid == 0) {
+        world_fail(w, "c%u: a peek nobody asked for", c->number);
+        return;
+    }
+    if (!zc_slice_is(m->name, boxes[want->box]))
+        world_fail(w, "c%u: a peek at the wrong mailbox", c->number);
+    if (want->uid == uid)
+        world_fail(w, "c%u: item %u twice in one peek", c->number, uid);
+    if (want->uid != 0 && w->items[uid].ok_idx != 0 &&
+        w->items[uid].ok_idx < w->items[want->uid].submit_idx)
+        world_fail(w, "c%u: item %u is behind %u, which was put later", c->number, uid, want->uid);
+    want->uid = uid;
+    want->got++;
+    if (m->end != (want->got == want->max) && !(m->end && want->got < want->max))
+        world_fail(w, "c%u: frame %d of a peek of %d %s end", c->number, want->got, want->max,
+                   m->end ? "has" : "lacks");
+    if (m->end)
+        wants_remove(&c->wants, want);
+}
+
+void operate_message(struct world *w, struct conn *c, const struct zc_msg *m)
+{
+    if (m->peek) {
+        peeked(w, c, m);
+        return;
+    }
+    uint32_t uid = item_of(w, c, m);
+    if (uid == 0)
+        return;
+    if (w->items[uid].taken)
+        world_fail(w, "c%u: item %u came twice", c->number, uid);
+    w->items[uid].taken = true;
+    for (size_t i = 0; i < c->wants.len; i++)
+        if (c->wants.list[i].op == OP_TAKE && c->wants.list[i].box < 0) {
+            c->wants.list[i].got++;
+            wants_remove(&c->wants, &c->wants.list[i]);
+            return;
+        }
+    world_fail(w, "c%u: item %u was not asked for", c->number, uid);
+}
+
+void operate_drain(struct world *w, struct conn *c)
+{
+    for (int box = 0; box < 2 && !w->failed; box++) {
+        bool more = true;
+        while (more && !w->failed) {
+            struct want want = ask_begin(w, c, OP_TAKE, "take");
+            want.box = -1 - box;
+            want.wait_ms = 0;
+            w->made.name = zc_slice_str(boxes[box]);
+            w->made.has |= ZC_MSG_HAS_WAIT;
+            uint64_t before = w->items_empty;
+            ask_send(w, c, &want);
+            run_calm(w, 100 * MS);
+            more = w->items_empty == before;
+        }
+    }
+    for (uint32_t i = 1; i < w->items_len && !w->failed; i++)
+        if (w->items[i].sure && !w->items[i].taken && !w->items[i].purged)
+            world_fail(w, "item %u was acknowledged and is lost", i);
+    w->items_len = 1; /* all is told */
+}
