@@ -20,7 +20,8 @@ struct zc_map_node {
 
 struct zc_map {
     struct zc_map_node **buckets;
-    uint32_t cap; /* power of two, or 0 */
+    uint8_t *marks; /* of each bucket: a bit for each kind of hash that may be in it */
+    uint32_t cap;   /* power of two, or 0 */
     uint32_t len;
 };
 

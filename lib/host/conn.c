@@ -95,7 +95,7 @@ static bool read_once(struct zc_conn *c)
     struct zc_host *h = c->host;
     ssize_t n;
     do {
-        n = read(c->fd, h->read_buf, ZC_HOST_READ_BYTES);
+        n = recv(c->fd, h->read_buf, ZC_HOST_READ_BYTES, 0);
     } while (n < 0 && errno == EINTR);
     if (n < 0) {
         if (errno != EAGAIN && errno != EWOULDBLOCK)
@@ -170,9 +170,10 @@ static int write_once(struct zc_conn *c)
         iov[i] = (struct iovec){(void *)(uintptr_t)slices[i].data, slices[i].len};
         total += slices[i].len;
     }
+    struct msghdr all = {.msg_iov = iov, .msg_iovlen = n};
     ssize_t w;
     do {
-        w = writev(c->fd, iov, (int)n);
+        w = n == 1 ? send(c->fd, iov[0].iov_base, iov[0].iov_len, 0) : sendmsg(c->fd, &all, 0);
     } while (w < 0 && errno == EINTR);
     if (w < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
         return ZC_ECLOSED;
