@@ -11,7 +11,8 @@ int zc_open_bus(const struct zc_args *args, struct zmqcat **ret_bus);
  * within --wait, at least 2 s, when that was given. */
 int zc_open_within(const struct zc_args *args, int64_t limit_ms, struct zmqcat **ret_bus);
 int zc_open_control(const struct zc_args *args, struct zmqcat **ret_bus);
-/* The same without a word, the bus within 5 s: they return an enum zmqcat_error, and *ret_bus as zmqcat_open does. */
+/* The same without a word, the bus within 5 s: they return an enum zmqcat_error, and *ret_bus as
+ * zmqcat_open does. */
 int zc_open_again(const struct zc_args *args, struct zmqcat **ret_bus);
 int zc_open_control_again(const struct zc_args *args, struct zmqcat **ret_bus);
 

@@ -2,12 +2,12 @@
 """Every command that README.md, docs/guide.md and the EXAMPLES of the man pages show is run here as
 it stands, and what the first two show as its output is compared.
 
-Fenced blocks marked `sh` hold command lines after `$ ` and their output; blocks marked `sh terminal`
-hold one program that goes on running, as in a terminal of its own, and its output until the end;
-blocks marked `sh hosts` hold the same of two hosts, after `hub$ ` and `other$ `, whose daemons go on
-running; a block of C that begins with the comment `name.c` is saved under that name, and one marked
-`sh script` whose second line is `# name: ...` as a program. `...` in an output stands for any text
-within its line, a line of only `...` for any number of lines.
+Fenced blocks marked `sh` hold command lines after `$ ` and their output; blocks marked
+`sh terminal` hold one program that goes on running, as in a terminal of its own, and its output
+until the end; blocks marked `sh hosts` hold the same of two hosts, after `hub$ ` and `other$ `,
+whose daemons go on running; a block of C that begins with the comment `name.c` is saved under that
+name, and one marked `sh script` whose second line is `# name: ...` as a program. `...` in an output
+stands for any text within its line, a line of only `...` for any number of lines.
 
 The commands use the default sockets, so all runs in a mount namespace with an empty /tmp, where
 that is possible, and otherwise only while those sockets do not exist.
