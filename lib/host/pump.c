@@ -165,7 +165,7 @@ void zc_pump_run(struct zc_host *h)
         if (!h->ended && h->relay != NULL && zc_relay_run(h->relay))
             moved = true;
         /* Asking for disk work may itself end the recovery. */
-        if (!moved && pump_events(h))
+        if (!moved && h->config.disk != NULL && pump_events(h))
             moved = true;
     }
     if (h->ended)

@@ -83,6 +83,9 @@ bool zc_scope_owns(struct zc_slice id)
     size_t i = 1;
     if (id.len < DIGITS + 2 || id.data[0] != 's')
         return false;
+    /* Of most ids, which are of sessions, the colon tells. */
+    if (id.data[1 + DIGITS] != ':' && (id.len == DIGITS + 2 || id.data[2 + DIGITS] != ':'))
+        return false;
     for (; i < id.len && id.data[i] >= '0' && id.data[i] <= '9'; i++) {
         uint64_t digit = (uint64_t)(id.data[i] - '0');
         if (number > (UINT64_MAX - digit) / 10)
