@@ -165,19 +165,11 @@ static int64_t do_write(int dir_fd, const struct zc_disk_op *op, int *fd, atomic
     return err != 0 ? err : (int64_t)op->len;
 }
 
-static int64_t do_read(int dir_fd, const struct zc_disk_op *op, int *fd)
+static int64_t read_all(int fd, const struct zc_disk_op *op)
 {
     size_t got = 0;
-    int err = open_segment(dir_fd, op->segment, O_RDWR, fd);
-    if (err != 0)
-        return err;
-#ifdef POSIX_FADV_DONTNEED
-    /* All of the file: of a range, the kernel keeps the pages that it covers in part. */
-    if (op->uncached)
-        posix_fadvise(*fd, 0, 0, POSIX_FADV_DONTNEED);
-#endif
     while (got < op->len) {
-        ssize_t n = pread(*fd, op->data + got, op->len - got, (off_t)(op->offset + got));
+        ssize_t n = pread(fd, op->data + got, op->len - got, (off_t)(op->offset + got));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -187,6 +179,19 @@ static int64_t do_read(int dir_fd, const struct zc_disk_op *op, int *fd)
         got += (size_t)n;
     }
     return (int64_t)got;
+}
+
+static int64_t do_read(int dir_fd, const struct zc_disk_op *op, int *fd)
+{
+    int err = open_segment(dir_fd, op->segment, O_RDWR, fd);
+    if (err != 0)
+        return err;
+#ifdef POSIX_FADV_DONTNEED
+    /* All of the file: of a range, the kernel keeps the pages that it covers in part. */
+    if (op->uncached)
+        posix_fadvise(*fd, 0, 0, POSIX_FADV_DONTNEED);
+#endif
+    return read_all(*fd, op);
 }
 
 /* Gives a damaged segment a name that is no segment's, without replacing an older one. */
@@ -210,11 +215,36 @@ static int set_aside(int dir_fd, uint32_t segment)
     return ZC_EEXIST;
 }
 
+/* An index is opened for each request: there is one in the life of a segment. */
+static int64_t do_index(int dir_fd, const struct zc_disk_op *op)
+{
+    bool writing = op->kind == ZC_DISK_INDEX_WRITE;
+    int flags = writing ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY;
+    char name[ZC_DISK_NAME_MAX];
+    int64_t result;
+    zc_disk_index_name(op->segment, name);
+    int fd = openat(dir_fd, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return last_err();
+    if (writing) {
+        int err = write_all(fd, op->data, op->len, 0);
+        if (err != 0)
+            unlinkat(dir_fd, name, 0);
+        result = err != 0 ? err : (int64_t)op->len;
+    } else {
+        result = read_all(fd, op);
+    }
+    close(fd);
+    return result;
+}
+
 static int64_t do_remove(int dir_fd, const struct zc_disk_op *op)
 {
     char name[ZC_DISK_NAME_MAX];
-    zc_disk_name(op->segment, name);
     int err = 0;
+    zc_disk_index_name(op->segment, name);
+    unlinkat(dir_fd, name, 0); /* mostly there is none */
+    zc_disk_name(op->segment, name);
     if (op->aside)
         err = set_aside(dir_fd, op->segment);
     else if (unlinkat(dir_fd, name, 0) != 0)
@@ -235,6 +265,9 @@ int64_t zc_disk_io_run(int dir_fd, const struct zc_disk_op *op, int *fd, atomic_
         return do_read(dir_fd, op, fd);
     case ZC_DISK_REMOVE:
         return do_remove(dir_fd, op);
+    case ZC_DISK_INDEX_WRITE:
+    case ZC_DISK_INDEX_READ:
+        return do_index(dir_fd, op);
     }
     return ZC_EINVAL;
 }

@@ -64,7 +64,8 @@ struct zc_hub *zc_hub_new(const struct zc_hub_config *config, const uint8_t seed
     hub->broker->trace = config->trace;
     hub->ready = !config->durable;
     if (config->durable) {
-        hub->log = zc_log_new(&config->log, &hub->rng);
+        hub->config.log.body_head = zc_item_head;
+        hub->log = zc_log_new(&hub->config.log, &hub->rng);
         if (hub->log == NULL)
             goto fail;
         zc_hub_store_init(hub);

@@ -139,7 +139,7 @@ static void restore(struct zc_hub *hub, const struct zc_log_event *ev)
     struct zc_broker *b = hub->broker;
     int err = 0;
     if (ev->type == ZC_RECORD_PUT) {
-        err = zc_broker_restore_put(b, ev->seq, ev->body, ev->place);
+        err = zc_broker_restore_put(b, ev->seq, ev->body, ev->body_len, ev->place);
     } else if (ev->type == ZC_RECORD_BIND) {
         err = zc_broker_restore_bind(b, ev->seq, ev->body, ev->place);
     } else if (ev->type == ZC_RECORD_SEEN) {

@@ -1,12 +1,13 @@
-/* Names of segment files: eight or more decimal digits and ".zlog". */
+/* Names of segment files: eight or more decimal digits and ".zlog"; of their indexes ".zidx". */
 #include "store/disk.h"
 
 #include <string.h>
 
 #define SUFFIX ".zlog"
+#define INDEX_SUFFIX ".zidx"
 #define DIGITS 8
 
-void zc_disk_name(uint32_t segment, char ret_name[ZC_DISK_NAME_MAX])
+static void name(uint32_t segment, const char *suffix, char ret_name[ZC_DISK_NAME_MAX])
 {
     char digits[10];
     size_t n = 0;
@@ -14,7 +15,17 @@ void zc_disk_name(uint32_t segment, char ret_name[ZC_DISK_NAME_MAX])
         digits[n++] = (char)('0' + v % 10);
     for (size_t i = 0; i < n; i++)
         ret_name[i] = digits[n - 1 - i];
-    memcpy(ret_name + n, SUFFIX, sizeof(SUFFIX));
+    memcpy(ret_name + n, suffix, strlen(suffix) + 1);
+}
+
+void zc_disk_name(uint32_t segment, char ret_name[ZC_DISK_NAME_MAX])
+{
+    name(segment, SUFFIX, ret_name);
+}
+
+void zc_disk_index_name(uint32_t segment, char ret_name[ZC_DISK_NAME_MAX])
+{
+    name(segment, INDEX_SUFFIX, ret_name);
 }
 
 uint32_t zc_disk_number(const char *name)

@@ -24,6 +24,11 @@ enum zc_disk_kind {
     ZC_DISK_READ,
     /* Removes the segment; with `sync_dir`, completes only after an fsync of the directory. */
     ZC_DISK_REMOVE,
+    /* The index of the segment, a file beside it that may be missing: a disk without them fails
+     * these. INDEX_WRITE replaces all of it, and syncs nothing; INDEX_READ as READ. REMOVE removes
+     * it as well. */
+    ZC_DISK_INDEX_WRITE,
+    ZC_DISK_INDEX_READ,
 };
 
 /* One request. Memory in data stays valid until its completion came back. */
@@ -55,6 +60,8 @@ struct zc_disk_completion {
 #define ZC_DISK_SEGMENT_MAX UINT64_C(4000000000)
 /* "00000001.zlog" */
 void zc_disk_name(uint32_t segment, char ret_name[ZC_DISK_NAME_MAX]);
+/* "00000001.zidx" */
+void zc_disk_index_name(uint32_t segment, char ret_name[ZC_DISK_NAME_MAX]);
 /* The number in such a name, or 0. */
 uint32_t zc_disk_number(const char *name);
 

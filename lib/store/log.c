@@ -29,6 +29,7 @@ struct zc_log *zc_log_new(const struct zc_log_config *config, struct zc_rng *rng
     if (log == NULL)
         return NULL;
     log->sync = config->sync;
+    log->body_head = config->body_head;
     log->segment_bytes = config->segment_bytes & ~(uint64_t)4095;
     if (log->segment_bytes < SEGMENT_MIN)
         log->segment_bytes = SEGMENT_MIN;
@@ -54,6 +55,8 @@ void zc_log_free(struct zc_log *log)
     zc_segment_done(&log->segments);
     zc_log_read_done(log);
     zc_log_clean_done(log);
+    zc_log_index_done(log);
+    zc_log_load_done(log);
     zc_buf_done(&log->recover.scan.window);
     free(log->write.check);
     free(log);
@@ -192,7 +195,8 @@ static bool quiet(const struct zc_log *log)
     bool mend = log->mend.phase == ZC_MEND_LEAVING || log->mend.phase == ZC_MEND_WRITING ||
                 log->mend.phase == ZC_MEND_CHECKING;
     return !next && !mend && !zc_log_writing(log) && log->trimming == 0 && !log->recover.busy &&
-           log->reads.busy == 0 && log->clean.phase != ZC_CLEAN_READING;
+           log->reads.busy == 0 && log->clean.phase != ZC_CLEAN_READING &&
+           !zc_log_index_busy(log, 0);
 }
 
 /* Ends a close when nothing is left to do. */
@@ -212,9 +216,11 @@ bool zc_log_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
         return false;
     if (log->opening && zc_log_recover_op(log, ret_op))
         return true;
+    zc_log_clean_leave(log);
     if (zc_log_write_op(log, now, ret_op) || zc_log_mend_op(log, now, ret_op) ||
         zc_log_next_op(log, now, ret_op) || zc_log_next_trim_op(log, now, ret_op) ||
-        zc_log_read_op(log, ret_op) || zc_log_clean_op(log, now, ret_op))
+        zc_log_read_op(log, ret_op) || zc_log_clean_op(log, now, ret_op) ||
+        zc_log_index_op(log, ret_op))
         return true;
     return false;
 }
@@ -243,6 +249,9 @@ void zc_log_input(struct zc_log *log, struct zc_now now, const struct zc_disk_co
         break;
     case ZC_LOG_SLOT_CLEAN:
         zc_log_clean_input(log, done);
+        break;
+    case ZC_LOG_SLOT_INDEX:
+        zc_log_index_input(log, done);
         break;
     default:
         zc_log_read_input(log, done);

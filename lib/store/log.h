@@ -47,6 +47,9 @@ struct zc_log_config {
     uint64_t segment_bytes;   /* 64 KiB .. 1 GiB */
     const uint32_t *segments; /* numbers of the files found, any order */
     uint32_t segments_count;
+    /* How many first bytes of a PUT's body ZC_LOG_RECORD must have; NULL: all of it. A function of
+     * the bytes alone. */
+    size_t (*body_head)(struct zc_slice body);
 };
 
 enum zc_log_event_kind {
@@ -74,6 +77,7 @@ struct zc_log_event {
     enum zc_record_type type;
     uint64_t seq;
     struct zc_slice body;
+    uint32_t body_len; /* RECORD: of all of it; body may be its head only, see body_head */
     uint64_t place;
     uint64_t ticket;
     void *cookie;
@@ -91,6 +95,7 @@ struct zc_log_status {
     uint64_t torn_bytes; /* dropped at the tail when opening */
     uint64_t damaged;    /* records that did not pass their checksum when opening or reading */
     uint64_t damaged_bytes;
+    uint32_t indexed;    /* segments opened by their index */
     uint64_t live_bytes; /* of records not forgotten */
     uint64_t moved;      /* records copied to the head, so that their segments could go */
     uint64_t moved_bytes;

@@ -73,14 +73,14 @@ static struct zc_segment *wanted(const struct zc_log *log)
     return log->sealed_bytes > 2 * live + log->segment_bytes ? s : NULL;
 }
 
-/* With everything to be rewritten, the current segment is left as soon as it rests. */
-static void leave_current(struct zc_log *log)
+void zc_log_clean_leave(struct zc_log *log)
 {
-    if (log->clean.until != log->current || log->current == 0 || !able(log) || log->dirty ||
-        zc_log_writing(log) || log->batches.waiting + log->batches.unsynced > 0 ||
-        log->next.ready_count == 0)
+    bool due = log->clean.until == log->current || log->leave == log->current;
+    if (!due || log->current == 0 || !able(log) || log->dirty || zc_log_writing(log) ||
+        log->batches.waiting + log->batches.unsynced > 0 || log->next.ready_count == 0)
         return;
     zc_log_next_take(log);
+    log->seals_now = true;
 }
 
 void zc_log_compact(struct zc_log *log)
@@ -168,7 +168,6 @@ static bool read_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *re
 bool zc_log_clean_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
 {
     struct zc_log_clean *c = &log->clean;
-    leave_current(log);
     if (c->phase == ZC_CLEAN_IDLE && now.mono.ns >= c->not_before.ns) {
         const struct zc_segment *s = wanted(log);
         if (s != NULL)

@@ -183,6 +183,7 @@ void zc_log_next_take(struct zc_log *log)
     n->ready_count--;
     n->at = (struct zc_mono){0};
     zc_log_next_count(log);
+    log->index_due = true;
 }
 
 void zc_log_next_count(struct zc_log *log)
@@ -200,7 +201,7 @@ static uint32_t consumed(const struct zc_log *log)
         return 0;
     const struct zc_segment *s = &log->segments.items[0];
     if (s->number == log->current || s->live > 0 || s->reads > 0 ||
-        zc_log_clean_holds(log, s->number))
+        zc_log_clean_holds(log, s->number) || zc_log_index_busy(log, s->number))
         return 0;
     return s->number;
 }

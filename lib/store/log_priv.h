@@ -6,10 +6,12 @@
  *   log_written.c  what of it is written, synced or failed
  *   log_next.c     the prepared next segment, and the end of consumed ones
  *   log_clean.c    moving what lives out of the oldest segment: which and when
+ *   log_index.c    making indexes of sealed segments
  *   log_moves.c    the same: copies on their way
  *   log_mend.c     after a failed write: moving to a fresh segment, or ERROR
  *   log_read.c     reading one message back
  *   log_recover.c  opening: what the files hold
+ *   log_load.c     opening: a segment by its index
  *   log_repair.c   opening: making the files fit to go on
  *   log_scan.c     opening: records out of the bytes of one segment
  *
@@ -20,9 +22,7 @@
 #define ZC_STORE_LOG_PRIV_H
 
 #include "base/buf.h"
-#include "store/batch.h"
-#include "store/log.h"
-#include "store/segment.h"
+#include "store/log_parts.h"
 
 #define ZC_LOG_RETRY_MS 1000
 /* No new work is read from clients beyond this many bytes in memory. */
@@ -33,155 +33,6 @@
 #define ZC_LOG_BATCH_MS 25
 /* How often the host is asked whether the bytes of a write that syncs are written. */
 #define ZC_LOG_POLL_MS 1
-
-enum zc_log_slot {
-    ZC_LOG_SLOT_WRITE = 1,
-    ZC_LOG_SLOT_BEHIND,
-    ZC_LOG_SLOT_NEXT,
-    ZC_LOG_SLOT_TRIM,
-    ZC_LOG_SLOT_MEND,
-    ZC_LOG_SLOT_RECOVER,
-    ZC_LOG_SLOT_CLEAN,
-    ZC_LOG_SLOT_READ = 16, /* and above: index into the table of reads */
-};
-
-/* A write of part of one batch, and its check. */
-struct zc_log_write {
-    enum {
-        ZC_WRITE_IDLE,
-        ZC_WRITE_BUSY,
-        ZC_WRITE_SYNCING, /* written, the sync goes on */
-        ZC_WRITE_CHECK,
-        ZC_WRITE_CHECKING,
-    } phase;
-    uint32_t items;
-    uint8_t *data;
-    size_t len;
-    bool sync;
-    bool eager;         /* some of its records want no sync and wait for the write only */
-    bool seals;         /* the write opens the segment */
-    uint64_t cover;     /* the sync is for tickets up to this one */
-    uint64_t cover_end; /* and for the segment up to here */
-    uint8_t *check;     /* what was read back */
-};
-
-/* The segments after the current one. */
-struct zc_log_next {
-    enum {
-        ZC_NEXT_NONE,
-        ZC_NEXT_CREATING,
-        ZC_NEXT_HEAD, /* created, the head waits to be written */
-        ZC_NEXT_HEADING,
-        ZC_NEXT_DROP, /* unusable, or too many: to be removed */
-        ZC_NEXT_DROPPING,
-    } phase;                   /* of `segment` */
-    struct zc_segment segment; /* being made or removed */
-    struct zc_mono at;         /* not before */
-    uint8_t head[ZC_SEGMENT_HEAD];
-    /* Ready, in order. The second is the reserve with which a full log can still be cleaned. */
-    struct zc_segment ready[2];
-    uint32_t ready_count;
-    uint32_t drop; /* one that failed and is to be removed, or 0 */
-};
-
-/* The move to a fresh segment. */
-struct zc_log_mend {
-    enum {
-        ZC_MEND_NONE,
-        ZC_MEND_WAIT,
-        ZC_MEND_LEAVING,
-        ZC_MEND_WRITING,
-        ZC_MEND_CHECK,
-        ZC_MEND_CHECKING,
-    } phase;
-    bool leave; /* the segment that failed holds what was acknowledged without a sync */
-    struct zc_mono at;
-    uint8_t want[ZC_SEGMENT_START];
-    uint8_t got[ZC_SEGMENT_START];
-};
-
-/* A record on its way from the oldest segment to the head. */
-struct zc_log_move {
-    uint64_t from, to; /* places; to: 0 until it is written */
-    uint64_t ticket;
-    bool gone; /* it was forgotten meanwhile */
-};
-
-/* Moving what lives out of the oldest segment. */
-struct zc_log_clean {
-    enum {
-        ZC_CLEAN_IDLE,
-        ZC_CLEAN_WANT, /* the bytes from `at` on are to be read */
-        ZC_CLEAN_READING,
-        ZC_CLEAN_TELL, /* they are there: each record in them is told */
-        ZC_CLEAN_SYNC, /* copies are on their way to the disk */
-    } phase;
-    uint32_t segment;   /* at work, or 0 */
-    uint32_t until;     /* segments up to this one go, whatever that gains */
-    uint64_t at;        /* next offset in it */
-    uint64_t data_at;   /* of data in the file */
-    struct zc_buf data; /* what was read */
-    size_t piece;       /* bytes of the request in flight */
-    uint32_t tries;     /* of one that failed */
-    uint64_t left;      /* bytes that this round may still copy */
-    uint64_t appended;  /* log->appended at the end of the last round */
-    struct zc_mono not_before;
-    uint64_t told;             /* place of the record in the last event, or 0 */
-    uint32_t told_size;        /* of its record */
-    struct zc_log_move *moves; /* by place and ticket */
-    uint32_t moves_first, moves_len, moves_cap;
-};
-
-struct zc_log_read {
-    void *cookie;
-    struct zc_block *block; /* head and body */
-    uint64_t place;
-    size_t body_len;
-    int err;
-    uint32_t next; /* in its queue, index + 1 */
-};
-
-struct zc_log_reads {
-    struct zc_log_read *items;
-    uint32_t cap;
-    uint32_t free, wanted, wanted_last, ready, ready_last; /* queues, index + 1, 0 at their end */
-    uint32_t busy;
-};
-
-/* Records out of one segment, from its bytes in pieces. */
-struct zc_log_scan {
-    struct zc_buf window; /* file bytes from window_at on */
-    uint64_t window_at;
-    size_t pos;     /* of the next record in window */
-    bool eof;       /* window reaches the end of the file */
-    uint64_t limit; /* end named by a SEAL, or UINT64_MAX */
-    bool bad;       /* since bad_at nothing passed */
-    uint64_t bad_at;
-    uint64_t bad_count;
-    uint64_t need; /* bytes that the next record wants in window from pos on */
-};
-
-struct zc_log_recover {
-    enum {
-        ZC_RECOVER_HEADS,
-        ZC_RECOVER_SCAN,
-        ZC_RECOVER_DROP,
-        ZC_RECOVER_SYNC,
-        ZC_RECOVER_ZERO,
-        ZC_RECOVER_NEXT,
-        ZC_RECOVER_DONE
-    } phase;
-    bool busy;
-    bool over;              /* no more records in this segment, but its size is not known yet */
-    uint32_t index;         /* of the segment at work */
-    size_t piece;           /* bytes of the request in flight */
-    uint64_t zero_at;       /* next byte to overwrite with zeros */
-    uint64_t careful_until; /* small reads up to here, around a block that cannot be read */
-    uint32_t holes;         /* such blocks in a row */
-    uint32_t tries;         /* of the one at work */
-    struct zc_log_scan scan;
-    uint8_t head[ZC_SEGMENT_START];
-};
 
 struct zc_log {
     enum zc_log_sync sync;
@@ -196,6 +47,9 @@ struct zc_log {
     bool closing;
     enum zc_log_state state; /* behind `opening` */
 
+    uint32_t leave; /* a segment that takes no more once it rests, or 0 */
+    bool seals_now; /* the SEALs do not wait for the first record */
+    uint8_t seals[ZC_SEGMENT_SEALS];
     uint32_t current; /* segment that takes records, or 0 */
     uint64_t end;     /* of what is written in it */
     uint64_t safe;    /* of what is acknowledged in it: where it is sealed after a failure */
@@ -222,6 +76,10 @@ struct zc_log {
     struct zc_log_mend mend;
     struct zc_log_reads reads;
     struct zc_log_clean clean;
+    struct zc_log_index index;
+    bool index_due; /* a segment may be worth one */
+    struct zc_log_load load;
+    size_t (*body_head)(struct zc_slice body);
     struct zc_log_recover recover;
     uint32_t trimming; /* segment whose removal is with the disk, or 0 */
     struct zc_mono trim_at;
@@ -331,6 +189,8 @@ bool zc_log_clean_event(struct zc_log *log, struct zc_log_event *ret_event);
 struct zc_mono zc_log_clean_deadline(const struct zc_log *log);
 /* Bytes that copies may still fill. A full log keeps some for removals. */
 uint64_t zc_log_clean_room(const struct zc_log *log);
+/* With everything to be rewritten, or damage in it, the current segment is left when it rests. */
+void zc_log_clean_leave(struct zc_log *log);
 /* No more is read in this round. */
 void zc_log_clean_end(struct zc_log *log);
 /* The oldest segment is needed still. */
@@ -338,6 +198,13 @@ bool zc_log_clean_holds(const struct zc_log *log, uint32_t segment);
 /* A sync is wanted although nobody else waits for it. */
 bool zc_log_clean_wants_sync(const struct zc_log *log);
 void zc_log_clean_done(struct zc_log *log);
+
+/* log_index.c */
+bool zc_log_index_op(struct zc_log *log, struct zc_disk_op *ret_op);
+void zc_log_index_input(struct zc_log *log, const struct zc_disk_completion *done);
+/* A request about this segment (0: any) is with the disk. */
+bool zc_log_index_busy(const struct zc_log *log, uint32_t segment);
+void zc_log_index_done(struct zc_log *log);
 
 /* log_moves.c */
 /* Room for a copy: 0 or why not. Makes sure that zc_log_moves_add cannot fail. */
@@ -377,6 +244,16 @@ void zc_log_recover_input(struct zc_log *log, struct zc_now now,
 /* Next surviving record. */
 bool zc_log_recover_event(struct zc_log *log, struct zc_log_event *ret_event);
 void zc_log_recover_fail(struct zc_log *log, int err, uint32_t segment, const char *why);
+
+/* log_load.c */
+/* Begins with a segment; load.phase NONE, now or later: it has to be read itself. */
+void zc_log_load_start(struct zc_log *log, const struct zc_segment *s);
+bool zc_log_load_op(struct zc_log *log, const struct zc_segment *s, struct zc_disk_op *ret_op);
+void zc_log_load_input(struct zc_log *log, struct zc_segment *s,
+                       const struct zc_disk_completion *done);
+/* With load.phase GIVE: the next entry. False: the segment is through. */
+bool zc_log_load_next(struct zc_log *log, struct zc_segment *s, struct zc_index_entry *ret_entry);
+void zc_log_load_done(struct zc_log *log);
 
 /* log_repair.c */
 /* All is read: chooses the current and the next segment and what to remove. */

@@ -100,6 +100,7 @@ static void head_input(struct zc_log *log, const struct zc_disk_completion *done
 static void scan_start(struct zc_log *log)
 {
     struct zc_segment *s = at_work(log);
+    zc_log_load_start(log, s);
     zc_log_scan_start(&log->recover.scan, s->limit != 0 ? s->limit : UINT64_MAX);
     log->recover.over = false;
     log->recover.careful_until = 0;
@@ -111,6 +112,10 @@ static bool scan_op(struct zc_log *log, struct zc_disk_op *ret_op)
 {
     struct zc_log_recover *r = &log->recover;
     struct zc_log_scan *scan = &r->scan;
+    if (log->load.phase == ZC_LOAD_GIVE)
+        return false;
+    if (zc_log_load_op(log, at_work(log), ret_op))
+        return true;
     if (scan->eof || (!r->over && scan->pos + scan->need <= scan->window.len))
         return false;
     /* What was scanned makes room. */
@@ -160,6 +165,10 @@ static void scan_hole(struct zc_log *log)
 static void scan_input(struct zc_log *log, const struct zc_disk_completion *done)
 {
     struct zc_log_recover *r = &log->recover;
+    if (log->load.phase != ZC_LOAD_NONE) {
+        zc_log_load_input(log, at_work(log), done);
+        return;
+    }
     if (done->result == ZC_EIO) {
         scan_hole(log);
     } else if (done->result < 0) {
@@ -177,7 +186,8 @@ static void scan_input(struct zc_log *log, const struct zc_disk_completion *done
 static void segment_finish(struct zc_log *log)
 {
     struct zc_log_recover *r = &log->recover;
-    at_work(log)->size = r->scan.window_at + r->scan.window.len;
+    if (!at_work(log)->indexed)
+        at_work(log)->size = r->scan.window_at + r->scan.window.len;
     r->index++;
     if (r->index < log->segments.len)
         scan_start(log);
@@ -186,25 +196,36 @@ static void segment_finish(struct zc_log *log)
 }
 
 /* Books one record that was found, fills the event. False: it is not for the consumer. */
-static bool record_found(struct zc_log *log, const struct zc_record *rec, const uint8_t *body,
+static bool record_found(struct zc_log *log, const struct zc_record *rec, struct zc_slice body,
                          uint64_t offset, struct zc_log_event *ret_event)
 {
     struct zc_segment *s = at_work(log);
-    seq_note(log, rec->seq);
+    seq_note(log, zc_record_seq_max(rec, body.data));
     if (rec->type == ZC_RECORD_SEAL)
         return false;
-    if (rec->type == ZC_RECORD_REMOVE)
-        for (uint32_t i = 0; i + 8 <= rec->len; i += 8)
-            seq_note(log, zc_record_get64(body + i));
     *ret_event = (struct zc_log_event){.kind = ZC_LOG_RECORD,
                                        .type = rec->type,
                                        .seq = rec->seq,
-                                       .body = zc_slice(body, rec->len)};
+                                       .body = body,
+                                       .body_len = rec->len};
     if (zc_record_kept(rec->type)) {
         zc_log_list(log, s, offset, (uint32_t)zc_record_size(rec->len), NULL, false);
         ret_event->place = (uint64_t)s->number << 32 | offset;
     }
     return true;
+}
+
+/* The next record by the index. False: the segment is through. */
+static bool load_event(struct zc_log *log, struct zc_log_event *ret_event)
+{
+    struct zc_index_entry e;
+    while (zc_log_load_next(log, at_work(log), &e)) {
+        struct zc_record rec = {.type = e.type, .seq = e.seq, .len = e.body_len};
+        if (record_found(log, &rec, e.body, e.offset, ret_event))
+            return true;
+    }
+    segment_finish(log);
+    return false;
 }
 
 bool zc_log_recover_event(struct zc_log *log, struct zc_log_event *ret_event)
@@ -214,6 +235,13 @@ bool zc_log_recover_event(struct zc_log *log, struct zc_log_event *ret_event)
         struct zc_record rec;
         const uint8_t *body;
         uint64_t offset;
+        if (log->load.phase == ZC_LOAD_GIVE) {
+            if (load_event(log, ret_event))
+                return true;
+            continue;
+        }
+        if (log->load.phase != ZC_LOAD_NONE)
+            return false;
         if (r->over) {
             if (!r->scan.eof)
                 return false;
@@ -222,7 +250,7 @@ bool zc_log_recover_event(struct zc_log *log, struct zc_log_event *ret_event)
         }
         switch (zc_log_scan_next(&r->scan, at_work(log), &log->counts, &rec, &body, &offset)) {
         case ZC_SCAN_RECORD:
-            if (record_found(log, &rec, body, offset, ret_event))
+            if (record_found(log, &rec, zc_slice(body, rec.len), offset, ret_event))
                 return true;
             break;
         case ZC_SCAN_MORE:

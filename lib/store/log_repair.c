@@ -173,6 +173,9 @@ void zc_log_repair_next(struct zc_log *log, int err)
         return;
     }
     log->recover.phase = ZC_RECOVER_DONE;
+    /* Once it is sealed it can have an index, and what is reported now is not reported again. */
+    log->leave = zc_log_current(log)->damaged ? log->current : 0;
+    log->index_due = true;
     log->opening = false;
     log->ready_due = true;
 }

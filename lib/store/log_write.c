@@ -62,6 +62,31 @@ static bool sync_op(struct zc_log *log, struct zc_disk_op *ret_op)
     return true;
 }
 
+/* Only the SEALs, so that it is on disk where the segment before ends. */
+static bool seals_op(struct zc_log *log, struct zc_disk_op *ret_op)
+{
+    log->seals_now = false;
+    if (!log->seals_due)
+        return false;
+    zc_segment_seals_encode(log->seals, zc_log_current(log), log->seq_max, log->seals_number,
+                            log->seals_end);
+    log->write = (struct zc_log_write){.phase = ZC_WRITE_BUSY,
+                                       .data = log->seals,
+                                       .len = sizeof(log->seals),
+                                       .seals = true,
+                                       .sync = true,
+                                       .cover = zc_log_cover(log, 0),
+                                       .cover_end = log->end + sizeof(log->seals)};
+    *ret_op = (struct zc_disk_op){.kind = ZC_DISK_WRITE,
+                                  .id = ZC_LOG_SLOT_WRITE,
+                                  .segment = log->current,
+                                  .offset = log->end,
+                                  .data = log->seals,
+                                  .len = sizeof(log->seals),
+                                  .sync = true};
+    return true;
+}
+
 /* When the fsync of SYNC_BATCH is due. */
 static struct zc_mono batch_at(const struct zc_log *log)
 {
@@ -200,6 +225,8 @@ static bool next_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *re
     struct zc_batch *b = log->batches.at;
     if (zc_log_writing(log) || log->mend.phase != ZC_MEND_NONE || log->opening)
         return false;
+    if (log->seals_now && (b == NULL || b->written == b->count) && seals_op(log, ret_op))
+        return true;
     if (b == NULL || b->written == b->count)
         return sync_due(log, now) && sync_op(log, ret_op);
     size_t len;

@@ -59,13 +59,15 @@ static void written(struct zc_log *log, struct zc_now now, const struct zc_log_w
 {
     struct zc_batch *b = log->batches.at;
     struct zc_segment *s = zc_log_current(log);
-    if (w->items == 0)
+    if (w->len == 0)
         return;
-    uint32_t from = b->written;
-    places_set(log, b, w->items, log->end + (w->seals ? ZC_SEGMENT_SEALS : 0));
-    zc_batch_written(&log->batches, w->items);
-    if (log->written < b->ticket + b->written - 1)
-        log->written = b->ticket + b->written - 1;
+    uint32_t from = w->items > 0 ? b->written : 0;
+    if (w->items > 0) {
+        places_set(log, b, w->items, log->end + (w->seals ? ZC_SEGMENT_SEALS : 0));
+        zc_batch_written(&log->batches, w->items);
+        if (log->written < b->ticket + b->written - 1)
+            log->written = b->ticket + b->written - 1;
+    }
     log->end += w->len;
     log->seals_due = log->seals_due && !w->seals;
     s->end = log->end;
@@ -74,7 +76,8 @@ static void written(struct zc_log *log, struct zc_now now, const struct zc_log_w
         log->dirty_at = now.mono;
     log->dirty = true;
     if (log->sync != ZC_LOG_SYNC_ALWAYS) {
-        acknowledge(log, b, from, b->written);
+        if (w->items > 0)
+            acknowledge(log, b, from, b->written);
         log->safe = log->end;
     }
     /* The disk may still look at the bytes of a write that syncs. */

@@ -71,3 +71,13 @@ bool zc_record_body_ok(const struct zc_record *r, const uint8_t *body)
 {
     return zc_crc32c(0, body, r->len) == r->body_crc;
 }
+
+uint64_t zc_record_seq_max(const struct zc_record *r, const uint8_t *body)
+{
+    uint64_t most = r->seq;
+    for (uint32_t i = 0; r->type == ZC_RECORD_REMOVE && i + 8 <= r->len; i += 8) {
+        uint64_t seq = zc_record_get64(body + i);
+        most = seq > most ? seq : most;
+    }
+    return most;
+}

@@ -69,6 +69,8 @@ static inline bool zc_record_kept(enum zc_record_type type)
     return type == ZC_RECORD_PUT || type == ZC_RECORD_BIND || type == ZC_RECORD_SEEN;
 }
 
+/* The highest sequence number that a record speaks of. */
+uint64_t zc_record_seq_max(const struct zc_record *r, const uint8_t *body);
 /* Bytes that a record with this body takes, padding included. body_len <= ZC_RECORD_BODY_MAX. */
 static inline size_t zc_record_size(size_t body_len)
 {

@@ -36,6 +36,7 @@ struct zc_segment {
     bool sealed;  /* end is final */
     bool damaged; /* something in it did not pass: the file is kept aside, not deleted */
     bool doomed;  /* when opening: to be removed */
+    bool indexed; /* there is an index, or it was tried */
     uint64_t salt;
     uint64_t seq;        /* from the head */
     uint64_t size;       /* of the file */

@@ -210,7 +210,7 @@ void zc_broker_free(struct zc_broker *b);
 
 /* One surviving record of the log while it opens. PUT: body is copied unless memory is tight. */
 ZC_MUST_CHECK int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice body,
-                                        uint64_t place);
+                                        size_t body_len, uint64_t place);
 void zc_broker_restore_remove(struct zc_broker *b, uint64_t seq);
 ZC_MUST_CHECK int zc_broker_restore_bind(struct zc_broker *b, uint64_t seq, struct zc_slice body,
                                          uint64_t place);

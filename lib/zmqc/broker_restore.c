@@ -16,7 +16,21 @@ static struct zc_message *restored(struct zc_broker *b, uint64_t seq)
     return n != NULL ? ZC_CONTAINER(n, struct zc_message, by_id) : NULL;
 }
 
-int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice body, uint64_t place)
+/* The body when it is all there and may stay, else NULL. False: no memory. */
+static bool keep_body(const struct zc_broker *b, struct zc_slice body, size_t body_len,
+                      struct zc_block **ret_body)
+{
+    *ret_body = NULL;
+    if (b->journal != NULL && (body.len < body_len || b->hot_bytes > b->limits.hot_bytes))
+        return true;
+    *ret_body = zc_block_new(body.len);
+    if (*ret_body != NULL)
+        memcpy((*ret_body)->data, body.data, body.len);
+    return *ret_body != NULL;
+}
+
+int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice body, size_t body_len,
+                          uint64_t place)
 {
     /* A copy takes the place of its record; what was stored of its attempts stays. */
     struct zc_message *old = restored(b, seq);
@@ -25,22 +39,23 @@ int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice bod
     zc_broker_restore_remove(b, seq);
     struct zc_item item;
     const char *code, *text;
-    if (zc_item_decode(body, &item) != 0 || item.name.len == 0 || item.name.len > ZC_MSG_STRING_MAX)
+    if (zc_item_decode_head(body, body_len, &item) != 0 || item.name.len == 0 ||
+        item.name.len > ZC_MSG_STRING_MAX)
         return ZC_EBADMSG;
     uint64_t cap = b->limits.mailboxes_max;
     b->limits.mailboxes_max = UINT64_MAX; /* what was accepted once is not refused now */
     struct zc_mailbox *mb = zc_broker_mailbox(b, item.name, true, &code, &text);
     b->limits.mailboxes_max = cap;
-    struct zc_block *copy = mb != NULL ? zc_block_new(body.len) : NULL;
-    if (copy == NULL)
+    struct zc_block *copy;
+    if (mb == NULL || !keep_body(b, body, body_len, &copy))
         return ZC_ENOMEM;
-    memcpy(copy->data, body.data, body.len);
     struct zc_message *m = zc_message_new(b, mb, seq, copy, &item);
     if (m == NULL || zc_map_insert(&b->ids, &m->by_id, seq) != 0) {
         if (m != NULL)
             zc_message_free(b, m);
         return ZC_ENOMEM;
     }
+    m->body_len = (uint32_t)body_len;
     m->deduped = true;
     zc_message_set_scoped(b, m, &item);
     m->place = place;

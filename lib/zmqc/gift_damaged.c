@@ -44,7 +44,8 @@ void zc_gift_damaged(struct zc_broker *b, struct zc_message *m)
             m->delivery->held = NULL;
         h->message = NULL;
         h->ticket = 0;
-        h->frame = zc_reply_encode(b, s, out);
+        /* In the middle of a batch nobody waits for this one: the others are the answer. */
+        h->frame = h->batch && !h->end ? NULL : zc_reply_encode(b, s, out);
         s->held_bytes += h->frame != NULL ? h->frame->len : 0;
     }
     if (m->delivery != NULL)

@@ -77,7 +77,22 @@ static bool headers_sound(struct zc_slice headers, uint32_t count)
 
 int zc_item_decode(struct zc_slice body, struct zc_item *ret_item)
 {
+    return zc_item_decode_head(body, body.len, ret_item);
+}
+
+size_t zc_item_head(struct zc_slice body)
+{
+    size_t len = ZC_ITEM_FIXED;
     if (body.len < ZC_ITEM_FIXED)
+        return body.len;
+    for (size_t at = 8; at < 16; at += 2)
+        len += zc_le_get(body.data + at, 2);
+    return len < body.len ? len : body.len;
+}
+
+int zc_item_decode_head(struct zc_slice body, size_t body_len, struct zc_item *ret_item)
+{
+    if (body.len < ZC_ITEM_FIXED || body.len > body_len)
         return ZC_EBADMSG;
     const uint8_t *p = body.data;
     struct zc_item item = {.headers_count = (uint16_t)zc_le_get(p + 16, 2),
@@ -91,15 +106,17 @@ int zc_item_decode(struct zc_slice body, struct zc_item *ret_item)
                                 &item.by,   &item.headers, &item.payload};
     size_t pos = ZC_ITEM_FIXED;
     for (size_t i = 0; i < ZC_ARRAY_LEN(lens); i++) {
-        if (lens[i] > body.len - pos)
+        bool there = pos + lens[i] <= body.len;
+        if (lens[i] > body_len - pos ||
+            (!there && parts[i] != &item.headers && parts[i] != &item.payload))
             return ZC_EBADMSG;
-        *parts[i] = zc_slice(p + pos, lens[i]);
+        *parts[i] = zc_slice(there ? p + pos : NULL, lens[i]);
         pos += lens[i];
     }
-    if (pos != body.len || item.name.len > ZC_MSG_STRING_MAX ||
+    if (pos != body_len || item.name.len > ZC_MSG_STRING_MAX ||
         item.id.len > ZC_MSG_MESSAGE_ID_MAX || item.from.len > ZC_MSG_STRING_MAX ||
         item.by.len > ZC_MSG_STRING_MAX || item.headers_count > ZC_MSG_HEADERS_CAP ||
-        !headers_sound(item.headers, item.headers_count))
+        (item.headers.data != NULL && !headers_sound(item.headers, item.headers_count)))
         return ZC_EBADMSG;
     *ret_item = item;
     return 0;

@@ -36,6 +36,12 @@ struct zc_block *zc_item_encode(const struct zc_item *item, const struct zc_head
                                 uint32_t count);
 /* Slices point into body. ZC_EBADMSG when the lengths do not add up. */
 ZC_MUST_CHECK int zc_item_decode(struct zc_slice body, struct zc_item *ret_item);
+/* The same of the first bytes of a body that has body_len: zc_item_head of them are enough. Headers
+ * and payload have their lengths, and no data unless they are there. */
+ZC_MUST_CHECK int zc_item_decode_head(struct zc_slice head, size_t body_len,
+                                      struct zc_item *ret_item);
+/* How many bytes of a body stand before its headers and payload; at most body.len. */
+size_t zc_item_head(struct zc_slice body);
 /* Fills ret_headers (room for item->headers_count, at most ZC_MSG_HEADERS_CAP); returns the sum of
  * names and values in bytes. */
 size_t zc_item_headers(const struct zc_item *item, struct zc_header *ret_headers);

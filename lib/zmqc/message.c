@@ -61,14 +61,14 @@ struct zc_message *zc_message_new(struct zc_broker *b, struct zc_mailbox *mb, ui
     m->seq = seq;
     m->mailbox = mb;
     m->body = body;
-    m->body_len = body->len;
+    m->body_len = body != NULL ? body->len : 0;
     m->payload_len = (uint32_t)item->payload.len;
     m->request = item->request;
     m->at_ms = item->at_ms;
     m->from = zc_filter_hash(b->key, item->from);
     m->due = m->expires = ZC_NEVER;
     m->state = ZC_MESSAGE_PENDING;
-    b->hot_bytes += body->len;
+    b->hot_bytes += m->body_len;
     zc_mailbox_count(mb, m, 1);
     return m;
 }

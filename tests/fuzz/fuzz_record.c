@@ -94,9 +94,9 @@ static bool life(struct fd *disk, struct found *found)
     struct zc_rng rng;
     struct zc_now now = {.mono = {1000}};
     zc_rng_init(&rng, seed);
-    fd_list(disk, numbers);
+    uint32_t count = fd_list(disk, numbers);
     struct zc_log_config config = {
-        .segment_bytes = 65536, .segments = numbers, .segments_count = (uint32_t)disk->count};
+        .segment_bytes = 65536, .segments = numbers, .segments_count = count};
     struct zc_log *log = zc_log_new(&config, &rng);
     struct zc_log_event ev;
     struct zc_disk_op op;

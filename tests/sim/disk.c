@@ -48,6 +48,7 @@ void disk_file_delete(struct disk *d, struct disk_file *f)
 
 void disk_done(struct disk *d)
 {
+    disk_index_done(d);
     for (size_t i = 0; i < d->files_len; i++)
         file_done(&d->files[i]);
     memset(d, 0, sizeof *d);

@@ -51,6 +51,12 @@ struct disk_file {
     struct disk_write **dirty_tail;
 };
 
+struct disk_index {
+    uint32_t segment;
+    uint8_t *data;
+    size_t len;
+};
+
 enum disk_fate {
     DISK_FATE_OK,
     DISK_FATE_EIO,
@@ -77,6 +83,9 @@ struct disk {
     bool lying;            /* syncs answer ok and do nothing: for the self-test */
     struct disk_file files[DISK_FILES_MAX];
     size_t files_len;
+    struct disk_index indexes[DISK_FILES_MAX];
+    size_t indexes_len;
+    uint64_t indexes_written;
     struct disk_pending pending[DISK_PENDING_MAX];
     size_t pending_len;
     uint64_t faults_done; /* injected so far */
@@ -105,6 +114,13 @@ void disk_power_loss(struct disk *d);
 /* One bit of what is written somewhere turns over. Returns its segment, 0 when nothing is written.
  */
 uint32_t disk_rot(struct disk *d, uint64_t *ret_offset);
+
+/* disk_index.c */
+int64_t disk_index_write(struct disk *d, const struct zc_disk_op *op, bool fails);
+int64_t disk_index_read(struct disk *d, const struct zc_disk_op *op);
+void disk_index_remove(struct disk *d, uint32_t segment);
+void disk_index_power_loss(struct disk *d);
+void disk_index_done(struct disk *d);
 
 /* Shared with disk_do.c and disk_crash.c. */
 int64_t disk_do(struct disk *d, const struct zc_disk_op *op, enum disk_fate fate);

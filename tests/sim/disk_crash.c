@@ -135,6 +135,7 @@ static void settle_directory(struct disk *d)
 
 void disk_power_loss(struct disk *d)
 {
+    disk_index_power_loss(d);
     finish_pending(d);
     settle_directory(d);
     for (size_t i = 0; i < d->files_len; i++) {

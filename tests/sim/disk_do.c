@@ -130,6 +130,7 @@ static int64_t do_remove(struct disk *d, const struct zc_disk_op *op)
     if (f == NULL)
         return ZC_ENOENT;
     f->present = false;
+    disk_index_remove(d, op->segment);
     if (op->aside)
         d->set_aside++;
     if (op->sync_dir)
@@ -148,6 +149,10 @@ int64_t disk_do(struct disk *d, const struct zc_disk_op *op, enum disk_fate fate
         return do_read(d, op, fate);
     case ZC_DISK_REMOVE:
         break;
+    case ZC_DISK_INDEX_WRITE:
+        return disk_index_write(d, op, fate != DISK_FATE_OK);
+    case ZC_DISK_INDEX_READ:
+        return fate != DISK_FATE_OK ? ZC_EIO : disk_index_read(d, op);
     }
     return do_remove(d, op);
 }

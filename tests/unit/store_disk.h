@@ -38,7 +38,7 @@ struct fd {
     int queued;
     uint64_t seed;
     uint64_t capacity; /* bytes of all files, 0: no limit */
-    uint64_t asides;
+    uint64_t asides, indexes;
     /* counters */
     uint64_t ops, writes, syncs, creates, removes, reads;
     /* faults: the op with this number (from 1) fails; rates are per 1000 */
@@ -293,6 +293,23 @@ static inline int64_t fd_create(struct fd *d, const struct zc_disk_op *op, int f
     return 0;
 }
 
+#define FD_INDEX (UINT32_C(1) << 31)
+
+/* The index of a segment is a file with a number beyond all segments. */
+static inline int64_t fd_index(struct fd *d, const struct zc_disk_op *op, int fault)
+{
+    struct zc_disk_op file = *op;
+    struct fd_file *f = fd_find(d, op->segment | FD_INDEX);
+    file.segment |= FD_INDEX;
+    if (op->kind == ZC_DISK_INDEX_READ)
+        return fault != 0 ? fault : fd_read(d, &file);
+    if (f != NULL)
+        fd_drop(d, f);
+    fd_add(d, file.segment, 0);
+    d->indexes++;
+    return fd_write(d, &file, fault);
+}
+
 /* Carries one request out, or the rest of one that has begun. */
 static inline int64_t fd_do(struct fd *d, const struct zc_disk_op *op, bool begun)
 {
@@ -317,10 +334,16 @@ static inline int64_t fd_do(struct fd *d, const struct zc_disk_op *op, bool begu
         d->removes++;
         d->asides += op->aside;
         fd_drop(d, f);
+        f = fd_find(d, op->segment | FD_INDEX);
+        if (f != NULL)
+            fd_drop(d, f);
         if (op->sync_dir)
             fd_sync_dir(d);
         return 0;
     }
+    case ZC_DISK_INDEX_READ:
+    case ZC_DISK_INDEX_WRITE:
+        return fd_index(d, op, fault);
     }
     return ZC_EINVAL;
 }
@@ -355,10 +378,22 @@ static inline void fd_crash(struct fd *d)
     d->queued = 0;
 }
 
-static inline void fd_list(struct fd *d, uint32_t *ret_numbers)
+static inline int fd_segments(struct fd *d)
 {
+    int n = 0;
     for (int i = 0; i < d->count; i++)
-        ret_numbers[i] = d->files[i].number;
+        n += (d->files[i].number & FD_INDEX) == 0;
+    return n;
+}
+
+/* The numbers of all segments; how many there are. */
+static inline uint32_t fd_list(struct fd *d, uint32_t *ret_numbers)
+{
+    uint32_t n = 0;
+    for (int i = 0; i < d->count; i++)
+        if ((d->files[i].number & FD_INDEX) == 0)
+            ret_numbers[n++] = d->files[i].number;
+    return n;
 }
 
 #endif

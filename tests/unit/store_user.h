@@ -59,6 +59,7 @@ struct user {
     struct user_mark *marks; /* STATE records of this life, in order of their tickets */
     uint32_t marks_len, marks_synced;
     uint64_t moves_told, moves;
+    bool heads; /* indexes have the first bytes of a body only */
     bool steps; /* the disk tells what is written and still syncs */
 };
 
@@ -90,12 +91,26 @@ static inline bool user_body_is(struct user *u, uint64_t seq, const uint8_t *bod
     return n == len && memcmp(want, body, n) == 0;
 }
 
+/* Opening by an index gives the first bytes only. */
+static inline size_t user_head(struct zc_slice body)
+{
+    return body.len < 20 ? body.len : 20;
+}
+
+static inline bool user_head_is(struct user *u, uint64_t seq, const struct zc_log_event *ev)
+{
+    static uint8_t want[16384];
+    size_t n = user_body(u, seq, want);
+    return n == ev->body_len && ev->body.len >= (u->heads && n > 20 ? 20 : n) &&
+           memcmp(want, ev->body.data, ev->body.len) == 0;
+}
+
 static inline void user_record(struct user *u, const struct zc_log_event *ev)
 {
     if (ev->type == ZC_RECORD_PUT) {
         CHECK(ev->seq < USER_SEQS && ev->place != 0);
         struct user_msg *m = &u->msgs[ev->seq % USER_SEQS];
-        CHECK(user_body_is(u, ev->seq, ev->body.data, ev->body.len));
+        CHECK(user_head_is(u, ev->seq, ev));
         if (m->known)
             zc_log_forget(u->log, m->place_known);
         else if (ev->seq < u->last_seq)
@@ -393,11 +408,12 @@ static inline void user_wait(struct user *u, int64_t ms)
 static inline void user_open_quiet(struct user *u)
 {
     static uint32_t numbers[FD_FILES];
-    fd_list(&u->disk, numbers);
+    uint32_t count = fd_list(&u->disk, numbers);
     struct zc_log_config config = {.sync = u->sync,
                                    .segment_bytes = u->segment_bytes,
                                    .segments = numbers,
-                                   .segments_count = (uint32_t)u->disk.count};
+                                   .segments_count = count,
+                                   .body_head = u->heads ? user_head : NULL};
     for (uint64_t seq = 0; seq < u->seq_next; seq++)
         u->msgs[seq].known = false;
     u->seq_base = 1;

@@ -14,11 +14,11 @@ TEST(log_empty_directory)
     CHECK_INT(st.state, ZC_LOG_OK);
     CHECK_INT(st.segments, 2);
     CHECK_INT(st.bytes, 2 * 65536);
-    CHECK_INT(u.disk.count, 2);
+    CHECK_INT(fd_segments(&u.disk), 2);
     CHECK(u.disk.files[0].durable && u.disk.files[1].durable);
     user_close(&u);
     user_open(&u);
-    CHECK(u.ready && u.disk.count == 2);
+    CHECK(u.ready && fd_segments(&u.disk) == 2);
     user_done(&u);
 }
 
@@ -177,8 +177,8 @@ TEST(log_segments_turn_and_are_deleted)
             user_run(&u);
     }
     user_run(&u);
-    CHECK(u.disk.count > 5);
-    CHECK_INT(user_status(&u).segments, u.disk.count);
+    CHECK(fd_segments(&u.disk) > 5);
+    CHECK_INT(user_status(&u).segments, fd_segments(&u.disk));
     user_close(&u);
     user_open(&u);
     CHECK_INT(user_live(&u), 2000);
@@ -188,12 +188,12 @@ TEST(log_segments_turn_and_are_deleted)
     for (uint64_t seq = 2; seq <= 2000; seq++)
         CHECK_INT(user_remove(&u, seq), 0);
     user_wait(&u, 200);
-    CHECK(u.disk.count <= 3);
+    CHECK(fd_segments(&u.disk) <= 3);
     CHECK(u.moves >= 1 && (u.msgs[1].place >> 32) > 1);
     CHECK_INT(user_status(&u).live_bytes, zc_record_size(user_len(&u, 1)));
     CHECK_INT(user_remove(&u, 1), 0);
     user_run(&u);
-    CHECK_INT(u.disk.count, 2);
+    CHECK_INT(fd_segments(&u.disk), 2);
     user_close(&u);
     user_open(&u);
     CHECK_INT(user_live(&u), 0);
@@ -284,7 +284,7 @@ TEST(log_reopened_many_times)
         else
             user_close(&u);
     }
-    CHECK(u.disk.count < 10);
+    CHECK(fd_segments(&u.disk) < 10);
     u.disk.fail_creates = true;
     u.disk.fail_err = ZC_ENOSPC;
     user_open(&u);

@@ -53,10 +53,10 @@ static uint64_t live_bytes(void)
 static void check_small(void)
 {
     CHECK_INT(user_status(&u).live_bytes, live_bytes());
-    if (fd_bytes(&u.disk) > 2 * live_bytes() + 4 * SEGMENT) {
+    if (user_status(&u).bytes > 2 * live_bytes() + 4 * SEGMENT) {
         test_faults++;
-        printf("%llu bytes on the disk for %llu that live\n", (unsigned long long)fd_bytes(&u.disk),
-               (unsigned long long)live_bytes());
+        printf("%llu bytes on the disk for %llu that live\n",
+               (unsigned long long)user_status(&u).bytes, (unsigned long long)live_bytes());
     }
 }
 
@@ -367,7 +367,7 @@ TEST(clean_keeps_damaged_bytes)
     user_wait(&u, 1000);
     CHECK_INT(u.disk.asides, 1);
     CHECK_INT(user_status(&u).damaged, 1);
-    CHECK(fd_find(&u.disk, 1) == NULL && u.disk.count <= 4);
+    CHECK(fd_find(&u.disk, 1) == NULL && fd_segments(&u.disk) <= 4);
     check_readable();
     u.damage_expected = false;
     user_kill(&u);
@@ -460,7 +460,7 @@ TEST(clean_all_on_demand)
         for (uint64_t seq = 3; seq < u.seq_next; seq += 3)
             CHECK_INT(user_remove(&u, seq), 0);
         user_wait(&u, 500);
-        uint64_t before = fd_bytes(&u.disk);
+        uint64_t before = user_status(&u).bytes;
         uint32_t last = (uint32_t)(u.msgs[u.seq_next - 2].place >> 32);
         CHECK(!zc_log_compacting(u.log));
         zc_log_compact(u.log);
@@ -468,8 +468,8 @@ TEST(clean_all_on_demand)
         user_wait(&u, 5000);
         CHECK(!zc_log_compacting(u.log));
         CHECK_INT(user_status(&u).moved, user_live(&u));
-        CHECK(fd_bytes(&u.disk) < before && before > live_bytes() + 3 * SEGMENT);
-        CHECK(fd_bytes(&u.disk) <= live_bytes() + 4 * SEGMENT);
+        CHECK(user_status(&u).bytes < before && before > live_bytes() + 3 * SEGMENT);
+        CHECK(user_status(&u).bytes <= live_bytes() + 4 * SEGMENT);
         for (uint64_t seq = 1; seq < u.seq_next; seq++)
             if (u.msgs[seq].state == U_LIVE)
                 CHECK(u.msgs[seq].place >> 32 > last);
@@ -496,7 +496,7 @@ TEST(clean_records_of_nobody)
     CHECK(zc_log_append(u.log, ZC_RECORD_BIND, 59999, zc_slice("bound", 5), true, NULL) > 0);
     user_run(&u);
     churn(4000);
-    CHECK(u.disk.count <= 4);
+    CHECK(fd_segments(&u.disk) <= 4);
     CHECK(user_status(&u).moved > 0);
     CHECK_INT(u.moves_told, 0);
     CHECK_INT(user_status(&u).live_bytes, zc_record_size(5));

@@ -166,14 +166,14 @@ TEST(crash_random_bit_flips)
         struct zc_log_status st = user_status(&u);
         CHECK(u.missing + (uint64_t)back <= st.damaged + (st.torn_bytes > 0));
         CHECK(st.damaged <= 1);
-        /* Damage stays where it is: the second opening finds the same. */
-        uint64_t missing = u.missing, damaged = st.damaged;
+        /* Damage stays where it is: the second opening misses the same, and says nothing. */
+        uint64_t missing = u.missing;
         memcpy(u.msgs, before, sizeof(before));
         u.missing = 0;
         user_close(&u);
         user_open(&u);
         CHECK_INT(u.missing, missing);
-        CHECK(st.torn_bytes > 0 || user_status(&u).damaged == damaged);
+        CHECK_INT(user_status(&u).damaged, 0);
         user_kill(&u);
     }
     fd_done(&image);
@@ -200,7 +200,7 @@ TEST(crash_damage_is_set_aside)
             CHECK_INT(user_remove(&u, seq), 0);
     user_run(&u);
     CHECK_INT(u.disk.asides, 2);
-    CHECK_INT(u.disk.count, 2);
+    CHECK_INT(fd_segments(&u.disk), 2);
     fd_done(&image);
     user_done(&u);
 }

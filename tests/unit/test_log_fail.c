@@ -17,7 +17,7 @@ TEST(log_full_and_room_again)
     CHECK_INT(zc_log_would_put(u.log, 10), ZC_ENOSPC);
     CHECK_INT(u.state, ZC_LOG_FULL);
     CHECK_INT(user_status(&u).last_err, ZC_ENOSPC);
-    CHECK_INT(u.disk.count, 4);
+    CHECK_INT(fd_segments(&u.disk), 4);
     /* It is full after a restart as well, and the messages are there. */
     uint64_t live = user_live(&u);
     user_close(&u);
@@ -242,7 +242,7 @@ TEST(log_failed_twice_refuses)
               ZC_EIO);
     user_wait(&u, 10000);
     CHECK_INT(u.state, ZC_LOG_ERROR);
-    CHECK(u.disk.count <= 4);
+    CHECK(fd_segments(&u.disk) <= 4);
     /* What is known good can be read meanwhile. */
     CHECK_INT(zc_log_read(u.log, u.msgs[7].place, user_len(&u, 7), (void *)7), 0);
     user_run(&u);
