@@ -306,5 +306,38 @@ class Away(Workers):
         self.assertEqual(p.wait(10 * SLOW), 0)
 
 
+class Spokes(harness.Case):
+    """The worker is on another host than the hub."""
+
+    def test_goes_on_when_the_hub_of_a_spoke_returns(self):
+        relay = harness.Relay()
+        self.addCleanup(relay.__exit__)
+        hub = harness.TunnelHub(relay)
+        self.addCleanup(hub.__exit__)
+        hub.token()
+        spoke = harness.Spoke(hub.token_file).joined()
+        self.addCleanup(spoke.__exit__)
+        p = subprocess.Popen([CLI, "work", "jobs", "-l", spoke.listen, "--reply", "--", "rev"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(p.stderr.close)
+        self.addCleanup(p.stdout.close)
+        self.addCleanup(p.kill)
+
+        def asked(text):
+            got = cli("req", "jobs", text, "--timeout", "30s", "--retries", "1", timeout=60,
+                      listen=hub.listen)
+            self.assertEqual((got.returncode, got.stderr), (0, b""))
+            return got.stdout
+        self.assertEqual(asked("abc"), b"cba\n")
+        hub.restart(signal.SIGKILL)
+        self.assertEqual(asked("def"), b"fed\n")
+        p.terminate()
+        self.assertEqual(p.wait(20 * SLOW), 0)
+        err = p.stderr.read().splitlines()
+        self.assertEqual(len(err), 2, err)
+        self.assertIn(b"waiting until it is back", err[0])
+        self.assertIn(b"the hub is back", err[1])
+
+
 if __name__ == "__main__":
     harness.main()
