@@ -86,6 +86,13 @@ static int make_file(int dir, const char *name, struct zc_slice text,
     return refuse(ret_why, "cannot be written", error);
 }
 
+/* A device, a pipe, a directory, or a link to one. */
+static bool is_no_file(int dir, const char *name)
+{
+    struct stat st;
+    return fstatat(dir, name, &st, 0) == 0 && !S_ISREG(st.st_mode);
+}
+
 /* Gives the temporary file its name. Without replace a file that appeared meanwhile stays. */
 static int name_file(int dir, const char *from, const char *to, bool replace,
                      char ret_why[ZC_SECRETFILE_WHY_MAX])
@@ -122,7 +129,9 @@ int zc_secretfile_put(const char *path, struct zc_slice text, bool replace,
         return say(ret_why, ZC_ENOENT, "its directory does not exist: create that first");
     if (dir < 0)
         return refuse(ret_why, "its directory cannot be opened", errno);
-    int err = make_file(dir, temporary, text, ret_why);
+    int err = is_no_file(dir, name)
+                  ? say(ret_why, ZC_EINVAL, "is there and no regular file: name another")
+                  : make_file(dir, temporary, text, ret_why);
     if (err == 0)
         err = name_file(dir, temporary, name, replace, ret_why);
     if (err == 0 && (err = zc_disk_io_sync_dir(dir)) != 0)

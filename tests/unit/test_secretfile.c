@@ -73,6 +73,26 @@ TEST(secretfile_write_failures_leave_the_old_one)
     CHECK_INT(rmdir(dir), 0);
 }
 
+/* A device in /dev must not become a file that holds a token. */
+TEST(secretfile_write_replaces_only_files)
+{
+    char why[ZC_SECRETFILE_WHY_MAX] = "", fifo[128];
+    struct stat st;
+    make_dir();
+    strcpy(fifo, in_dir("fifo"));
+    CHECK_INT(mkfifo(fifo, 0600), 0);
+    CHECK_INT(zc_secretfile_write(fifo, zc_slice_str("a"), why), ZC_EINVAL);
+    CHECK(strstr(why, "no regular file") != NULL);
+    CHECK(lstat(fifo, &st) == 0 && S_ISFIFO(st.st_mode));
+    const char *link = in_dir("link");
+    CHECK_INT(symlink("fifo", link), 0);
+    CHECK_INT(zc_secretfile_write(link, zc_slice_str("a"), why), ZC_EINVAL);
+    CHECK(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
+    CHECK_INT(unlink(link), 0);
+    CHECK_INT(unlink(fifo), 0);
+    CHECK_INT(rmdir(dir), 0); /* nothing else was left */
+}
+
 TEST(secretfile_read_bounds)
 {
     char why[ZC_SECRETFILE_WHY_MAX] = "";
