@@ -13,6 +13,18 @@
  * without escapes. Else 0. Most strings are, and need neither decoding nor validation. */
 static inline size_t json_plain_end(const struct zc_json *j, size_t pos)
 {
+#ifdef __SSE2__
+    for (; j->len - pos >= 16; pos += 16) {
+        __m128i w = zc_word_wide(j->data + pos);
+        unsigned stop = zc_word_wide_bits(
+            _mm_or_si128(_mm_or_si128(zc_word_wide_eq(w, 0, '"'), zc_word_wide_eq(w, 0, '\\')),
+                         zc_word_wide_odd(w)));
+        if (stop != 0) {
+            pos += (size_t)__builtin_ctz(stop);
+            return j->data[pos] == '"' ? pos : 0;
+        }
+    }
+#endif
     for (;;) {
         size_t left = j->len - pos;
         uint64_t w;

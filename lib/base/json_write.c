@@ -29,10 +29,27 @@ static inline uint64_t json_special(uint64_t w)
            ZC_WORD_HIGHS;
 }
 
+#ifdef __SSE2__
+/* The same of sixteen bytes, a bit for each. */
+static inline unsigned json_special_wide(__m128i w)
+{
+    __m128i pairs = _mm_or_si128(zc_word_wide_eq(w, 4, '&'), zc_word_wide_eq(w, 2, '>'));
+    __m128i others = _mm_or_si128(zc_word_wide_eq(w, 0, '\\'), zc_word_wide_odd(w));
+    return zc_word_wide_bits(_mm_or_si128(pairs, others));
+}
+#endif
+
 /* Length of the run at p that is ASCII and goes out as it is. */
 static size_t json_plain(const uint8_t *p, size_t len)
 {
     size_t n = 0;
+#ifdef __SSE2__
+    for (; len - n >= 16; n += 16) {
+        unsigned stop = json_special_wide(zc_word_wide(p + n));
+        if (stop != 0)
+            return n + (size_t)__builtin_ctz(stop);
+    }
+#endif
     for (; len - n >= 8; n += 8) {
         uint64_t stop = json_special(zc_word_load(p + n));
         if (stop != 0)

@@ -2,6 +2,8 @@
  * Searching bytes eight at a time in a plain 64-bit word (Mycroft's trick; no vector instructions,
  * so the same on every machine). A mark is the high bit of a byte. Only the lowest mark is certain,
  * because a borrow may run on from it; zc_word_first gives that one.
+ *
+ * Where every processor has SSE2, long runs go sixteen bytes at a time first.
  */
 #ifndef ZC_BASE_WORD_H
 #define ZC_BASE_WORD_H
@@ -9,6 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define ZC_WORD_ONES UINT64_C(0x0101010101010101)
 #define ZC_WORD_HIGHS UINT64_C(0x8080808080808080)
@@ -55,6 +61,32 @@ static inline uint64_t zc_word_below(uint64_t w, uint8_t c)
 {
     return (w - ZC_WORD_ONES * c) & ~w & ZC_WORD_HIGHS;
 }
+
+#ifdef __SSE2__
+/* Sixteen bytes at p. */
+static inline __m128i zc_word_wide(const uint8_t *p)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+
+/* All bits of the bytes equal to c after or_bits were set in them. */
+static inline __m128i zc_word_wide_eq(__m128i w, char or_bits, char c)
+{
+    return _mm_cmpeq_epi8(_mm_or_si128(w, _mm_set1_epi8(or_bits)), _mm_set1_epi8(c));
+}
+
+/* All bits of the bytes that are controls or not ASCII. */
+static inline __m128i zc_word_wide_odd(__m128i w)
+{
+    return _mm_cmplt_epi8(w, _mm_set1_epi8(' '));
+}
+
+/* A bit for each marked byte. */
+static inline unsigned zc_word_wide_bits(__m128i marks)
+{
+    return (unsigned)_mm_movemask_epi8(marks);
+}
+#endif
 
 /* Index of the first marked byte; marks is not 0. */
 static inline size_t zc_word_first(uint64_t marks)

@@ -22,7 +22,7 @@ PROGRAMS_MAY_INCLUDE = {"daemons": CORE + ("host",),
                         "cli": ("base", "crypto", "zmqc", "host", "client")}
 CORE_SYSTEM_HEADERS = {
     "stdbool.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "stdio.h", "inttypes.h",
-    "limits.h", "stdarg.h", "sodium.h", "nmmintrin.h", "arm_acle.h", "cjson/cJSON.h",
+    "limits.h", "stdarg.h", "sodium.h", "emmintrin.h", "nmmintrin.h", "arm_acle.h", "cjson/cJSON.h",
 }
 # Libraries and where they may be seen.
 LIBRARY_HEADERS = (
