@@ -171,9 +171,20 @@ void zc_derp_dial_restarting(struct zc_derp_dial *d, struct zc_mono now, uint32_
     d->at = zc_mono_add_ms(now, in_ms < HOLD_MAX_MS ? in_ms : HOLD_MAX_MS);
 }
 
-void zc_derp_dial_hurry(struct zc_derp_dial *d, struct zc_mono now)
+static void dial_at(struct zc_derp_dial *d, struct zc_mono at)
 {
     d->failures = 0;
     if (d->state == ZC_DERP_DIAL_IDLE && !d->hold && d->at.ns != ZC_NEVER.ns)
-        d->at = now;
+        d->at = at;
+}
+
+void zc_derp_dial_hurry(struct zc_derp_dial *d, struct zc_mono now)
+{
+    dial_at(d, now);
+}
+
+void zc_derp_dial_soon(struct zc_derp_dial *d, struct zc_mono now, struct zc_rng *rng,
+                       uint32_t spread_ms)
+{
+    dial_at(d, zc_mono_add_ms(now, (int64_t)(zc_rng_u64(rng) % spread_ms)));
 }

@@ -67,5 +67,9 @@ void zc_derp_dial_failed(struct zc_derp_dial *d, struct zc_mono now, struct zc_r
 void zc_derp_dial_restarting(struct zc_derp_dial *d, struct zc_mono now, uint32_t in_ms);
 /* The network changed: the next dial is due at once, unless the relay set its time. */
 void zc_derp_dial_hurry(struct zc_derp_dial *d, struct zc_mono now);
+/* Likewise, but at a random instant within spread_ms (more than 0): when many clients have the same
+ * reason. */
+void zc_derp_dial_soon(struct zc_derp_dial *d, struct zc_mono now, struct zc_rng *rng,
+                       uint32_t spread_ms);
 
 #endif

@@ -47,6 +47,8 @@ static int make_parts(struct zc_tunnel *t)
     struct zc_ip6_addr addr;
     zc_tunnel_peer_address(&t->node_key, &addr);
     zc_tcpmux_config_init(&mux, &addr);
+    if (t->role == ZC_TUNNEL_CLIENT)
+        mux.tcp.keepalive_ms = ZC_TUNNEL_KEEPALIVE_MS;
     t->derp = zc_derp_new(&derp);
     zc_secret_done(&derp.private_key);
     return t->derp == NULL ? ZC_ENOMEM : zc_tcpmux_new(&mux, t->rng, &t->mux);

@@ -38,6 +38,9 @@
 #define ZC_TUNNEL_MEOW_MS 1000      /* between meows, at first */
 #define ZC_TUNNEL_MEOW_SLOW_MS 5000 /* and after */
 #define ZC_TUNNEL_MEOW_FAST_FOR_MS 30000
+#define ZC_TUNNEL_KEEPALIVE_MS                                                                     \
+    60000                        /* a client's connection that is silent for so long is probed */
+#define ZC_TUNNEL_SPREAD_MS 1000 /* within this all clients of a server that left dial again */
 
 struct zc_tunnel;
 

@@ -14,7 +14,9 @@ void zc_tunnel_client_meow(struct zc_tunnel *t, struct zc_now now, const char *w
         t->meow_at = ZC_NEVER;
         return;
     }
-    if (t->state != ZC_TUNNEL_MEOW && t->state != ZC_TUNNEL_HANDSHAKE)
+    if (t->state == ZC_TUNNEL_MEOW)
+        return; /* a relay that answers each meow with PeerGone does not make them come faster */
+    if (t->state != ZC_TUNNEL_HANDSHAKE)
         t->meow_since = now.mono;
     t->state = ZC_TUNNEL_MEOW;
     t->meow_at = now.mono;
@@ -73,15 +75,22 @@ static void psk_wrong(struct zc_tunnel *t, struct zc_now now)
     t->meow_at = zc_mono_add_ms(now.mono, ZC_TUNNEL_MEOW_SLOW_MS);
 }
 
+/* After a meow it may be with a server that has started again, and knows no connection. */
+static void done(struct zc_tunnel *t, struct zc_now now)
+{
+    bool introduced = t->state == ZC_TUNNEL_HANDSHAKE;
+    if (t->online) {
+        t->state = ZC_TUNNEL_UP;
+        t->meow_at = ZC_NEVER;
+    }
+    zc_tunnel_peer_is_up(t, now, t->server, introduced);
+}
+
 void zc_tunnel_client_wg(struct zc_tunnel *t, struct zc_now now, const struct zc_wg_event *ev)
 {
     switch (ev->kind) {
     case ZC_WG_HANDSHAKE_DONE:
-        if (t->online) {
-            t->state = ZC_TUNNEL_UP;
-            t->meow_at = ZC_NEVER;
-        }
-        zc_tunnel_peer_is_up(t, now, t->server);
+        done(t, now);
         break;
     case ZC_WG_UNANSWERED:
     case ZC_WG_GAVE_UP:

@@ -189,16 +189,9 @@ static void ping(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *
     p->pinged_at = now.mono;
 }
 
-void zc_tunnel_peer_is_up(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p)
+/* Connections that the peer has forgotten are to learn it now. */
+static void probe_all(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p)
 {
-    p->heard_at = now.mono;
-    ping(t, now, p);
-    if (p->up)
-        return;
-    p->up = true;
-    p->up_due = true;
-    tell(t, p);
-    /* Connections that the peer has forgotten are to learn it now. */
     zc_tcpmux_nudge(t->mux, now, &p->addr);
     p->up_at = now.mono;
     p->probes = 0;
@@ -206,6 +199,20 @@ void zc_tunnel_peer_is_up(struct zc_tunnel *t, struct zc_now now, struct zc_tunn
     zc_list_remove(&p->probing);
     zc_list_push(&t->probing, &p->probing);
     t->probe_at = zc_mono_min(t->probe_at, p->probe_at);
+}
+
+void zc_tunnel_peer_is_up(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p,
+                          bool doubt)
+{
+    p->heard_at = now.mono;
+    ping(t, now, p);
+    if (!p->up || doubt)
+        probe_all(t, now, p);
+    if (p->up)
+        return;
+    p->up = true;
+    p->up_due = true;
+    tell(t, p);
 }
 
 void zc_tunnel_peer_probe(struct zc_tunnel *t, struct zc_now now)

@@ -77,8 +77,8 @@ struct zc_tunnel {
     uint8_t hash_key[16];
     struct zc_list owed, told, probing;
     struct zc_list leaving, parting; /* forgotten soon; those of them with resets to send */
-    struct zc_mono probe_at;       /* no later than any of probing */
-    struct zc_tunnel_peer *cursor; /* the peer of index cursor_index, or NULL */
+    struct zc_mono probe_at;         /* no later than any of probing */
+    struct zc_tunnel_peer *cursor;   /* the peer of index cursor_index, or NULL */
     uint32_t cursor_index;
 
     /* SERVER */
@@ -115,7 +115,9 @@ void zc_tunnel_peer_left(struct zc_tunnel *t, struct zc_now now);
 struct zc_mono zc_tunnel_peer_leave_at(const struct zc_tunnel *t);
 struct zc_tunnel_peer *zc_tunnel_peer_find(const struct zc_tunnel *t, const struct zc_key *key);
 struct zc_tunnel_peer *zc_tunnel_peer_at(const struct zc_tunnel *t, const struct zc_ip6_addr *addr);
-void zc_tunnel_peer_is_up(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p);
+/* A handshake succeeded. doubt: it may have forgotten the connections though it never was down. */
+void zc_tunnel_peer_is_up(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p,
+                          bool doubt);
 /* Probes that are due. */
 void zc_tunnel_peer_probe(struct zc_tunnel *t, struct zc_now now);
 /* why is static text. */

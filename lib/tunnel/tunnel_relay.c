@@ -110,10 +110,11 @@ static void peer_gone(struct zc_tunnel *t, struct zc_now now, const struct zc_de
     zc_tunnel_client_meow(t, now, "the relay says that it is not connected");
     if (!ev->was_here)
         return;
-    /* derper tells each connection once about a key, not when it leaves the next time. */
+    /* derper tells each connection once about a key, not when it leaves the next time. Thousands
+     * of clients may hear it in the same moment. */
     zc_derp_lost(t->derp, now, "it says only once that a hub leaves");
     zc_tunnel_relay_events(t, now);
-    zc_derp_dial_hurry(&t->dial, now.mono);
+    zc_derp_dial_soon(&t->dial, now.mono, t->rng, ZC_TUNNEL_SPREAD_MS);
 }
 
 void zc_tunnel_relay_events(struct zc_tunnel *t, struct zc_now now)

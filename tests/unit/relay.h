@@ -43,6 +43,7 @@ struct relay {
     struct relay_conn conns[RELAY_CONNS];
     uint64_t turns;
     uint32_t loss_permille;
+    bool tells_absent; /* whoever sends to a node that is not there is told, each time */
     uint64_t forwarded, dropped, lost;
     uint64_t hash; /* of all bytes from nodes */
 };
@@ -156,6 +157,11 @@ static inline void relay_forward(struct relay *r, struct relay_conn *from, const
 {
     struct relay_conn *to = relay_find(r, payload);
     if (to == NULL) {
+        uint8_t gone[33];
+        memcpy(gone, payload, 32);
+        gone[32] = 1;
+        if (r->tells_absent)
+            relay_control(from, 0x08, gone, sizeof(gone));
         r->lost++;
         return;
     }

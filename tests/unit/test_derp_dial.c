@@ -139,6 +139,29 @@ TEST(dial_hurry)
     CHECK(pause_ms() <= 15);
 }
 
+TEST(dial_soon)
+{
+    static const struct zc_derpmap_node nodes[] = {{.name = "a", .host = "a"}};
+    int64_t least = INT64_MAX, most = 0;
+    begin(nodes, 1);
+    for (int i = 0; i < 100; i++) {
+        CHECK(dialled("a"));
+        zc_derp_dial_up(&dial, now, false);
+        zc_derp_dial_failed(&dial, now, &rng);
+        zc_derp_dial_soon(&dial, now, &rng, 1000);
+        int64_t ms = pause_ms();
+        least = ms < least ? ms : least;
+        most = ms > most ? ms : most;
+    }
+    CHECK(least < 100 && most > 900 && most < 1000);
+    /* the relay's own time is kept */
+    CHECK(dialled("a"));
+    zc_derp_dial_restarting(&dial, now, 5000);
+    zc_derp_dial_failed(&dial, now, &rng);
+    zc_derp_dial_soon(&dial, now, &rng, 1000);
+    CHECK_INT(pause_ms(), 5000);
+}
+
 TEST(dial_no_relay_at_all)
 {
     static const struct zc_derpmap_node nodes[] = {{.name = "s", .host = "s", .stun_only = true}};
