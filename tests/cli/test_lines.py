@@ -123,22 +123,29 @@ class Lines(harness.Case):
         self.assertEqual((p.wait(10 * SLOW), p.stderr.read()), (0, b""))
 
     def test_the_window_is_bounded(self):
-        self.bus.proc.send_signal(signal.SIGSTOP)
-        try:
-            self.bus.proc.send_signal(signal.SIGCONT)
-            p = self.start()
-            p.stdin.write(b"1\n")
-            wait_for(lambda: self.stat()["depth"] == 1)
-            self.bus.proc.send_signal(signal.SIGSTOP)
-            data, sent = b"x" * 999 + b"\n", 0
-            while select.select([], [p.stdin], [], 0.5)[1] and sent < 10000:
-                sent += os.write(p.stdin.fileno(), data * 4) // 1000
-            # A pipe, one buffer, and 256 puts; not all that was offered.
-            self.assertLess(sent, 1000)
-        finally:
-            self.bus.proc.send_signal(signal.SIGCONT)
-        p.stdin.close()
-        self.assertEqual(p.wait(10 * SLOW), 0)
+        """A hub that stands still has been sent 256 lines, however many there are."""
+        for size in (1, 2000):
+            bus = self.hub()
+            path = harness.write_file(os.path.join(tempdir(), "f"), (b"x" * size + b"\n") * 20000)
+            fifo = os.path.join(tempdir(), "fifo")
+            os.mkfifo(fifo)
+            p = self.start("--json", "--file", fifo, bus=bus)
+            with open(fifo, "wb") as out:
+                out.write(b"first\n")
+                out.flush()
+                raw = self.conn(bus)
+                wait_for(lambda: raw.call(op="stat", id="s", name="jobs")["result"]["depth"] == 1)
+                bus.proc.send_signal(signal.SIGSTOP)
+                with open(path, "rb") as data:
+                    rest = subprocess.Popen(["cat"], stdin=data, stdout=out)
+            time.sleep(1)
+            bus.kill()
+            self.assertEqual(p.wait(10 * SLOW), 1)
+            rest.wait()
+            got = json.loads(p.stdout.read())
+            self.assertEqual(got["accepted"], 1)
+            self.assertLessEqual(got["sent"], 257)
+            self.assertEqual(got["lines"][1]["fate"], "unknown")
 
     def test_progress_when_piped_is_plain_lines(self):
         p = self.start()
