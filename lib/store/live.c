@@ -45,7 +45,9 @@ static uint32_t lower_bound(const struct zc_live *t, uint64_t offset)
 
 struct zc_live_item *zc_live_find(const struct zc_live *t, uint64_t offset)
 {
-    uint32_t i = lower_bound(t, offset);
+    /* While a log opens it is mostly the last. */
+    bool last = t->len > 0 && zc_live_offset(&t->items[t->len - 1]) == offset;
+    uint32_t i = last ? t->len - 1 : lower_bound(t, offset);
     if (i == t->len || zc_live_offset(&t->items[i]) != offset || t->items[i].gone)
         return NULL;
     return &t->items[i];

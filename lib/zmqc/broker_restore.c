@@ -106,29 +106,52 @@ void zc_broker_restore_state(struct zc_broker *b, uint64_t seq, uint32_t attempt
         due_ms > b->now.wall.ms ? zc_mono_add_ms(b->now.mono, due_ms - b->now.wall.ms) : ZC_NEVER;
 }
 
+/* A restored message, with its key beside it for the sort. */
+struct found {
+    uint64_t seq;
+    struct zc_message *message;
+};
+
 static int by_seq(const void *a, const void *b)
 {
-    const struct zc_message *const *x = a, *const *y = b;
-    return (*x)->seq < (*y)->seq ? -1 : (*x)->seq > (*y)->seq;
+    const struct found *x = a, *y = b;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* All restored messages, in the order of their sequence numbers, out of the map. */
+static void collect(struct zc_broker *b, struct found *ret_all)
+{
+    size_t i = 0;
+    bool sorted = true;
+    for (uint32_t k = 0; k < b->ids.cap; k++) {
+        for (struct zc_map_node *node = b->ids.buckets[k]; node != NULL; node = node->next) {
+            struct zc_message *m = ZC_CONTAINER(node, struct zc_message, by_id);
+            ret_all[i] = (struct found){m->seq, m};
+            sorted = sorted && (i == 0 || ret_all[i - 1].seq < m->seq);
+            i++;
+        }
+    }
+    for (size_t k = 0; k < i; k++) {
+        ret_all[k].message->by_id = (struct zc_map_node){0};
+        ret_all[k].message->deduped = false;
+    }
+    zc_map_done(&b->ids);
+    if (!sorted)
+        qsort(ret_all, i, sizeof(ret_all[0]), by_seq);
 }
 
 int zc_broker_restored(struct zc_broker *b, struct zc_now now, uint64_t seq_max)
 {
     b->now = now;
     b->seq_next = seq_max + 1;
-    size_t n = b->ids.len, i = 0;
-    struct zc_message **all = malloc((n + 1) * sizeof(struct zc_message *));
+    size_t n = b->ids.len;
+    struct found *all = malloc((n + 1) * sizeof(all[0]));
     if (all == NULL)
         return ZC_ENOMEM;
-    for (uint32_t k = 0; k < b->ids.cap; k++) {
-        for (struct zc_map_node *node = b->ids.buckets[k]; node != NULL; node = node->next)
-            all[i++] = ZC_CONTAINER(node, struct zc_message, by_id);
-    }
-    qsort(all, n, sizeof(all[0]), by_seq);
-    for (i = 0; i < n; i++) {
-        zc_message_forget_id(b, all[i]);
-        zc_message_recall_scoped(b, all[i]);
-        zc_message_show(b, all[i]);
+    collect(b, all);
+    for (size_t i = 0; i < n; i++) {
+        zc_message_recall_scoped(b, all[i].message);
+        zc_message_show(b, all[i].message);
     }
     free(all);
     zc_seen_tick(b);

@@ -69,8 +69,12 @@ static void line_up(struct zc_mailbox *mb, struct zc_message *m)
         zc_group_pushed(mb, m);
         return;
     }
-    if (zc_heap_set(&mb->returned, &m->order, (struct zc_mono){(int64_t)m->seq}) != 0)
+    m->order = (struct zc_timer){0};
+    m->returned = zc_heap_set(&mb->returned, &m->order, (struct zc_mono){(int64_t)m->seq}) == 0;
+    if (!m->returned) {
+        zc_list_init(&m->link);
         zc_list_push_front(&mb->queue, &m->link);
+    }
     zc_group_returned(mb, m);
 }
 
@@ -94,9 +98,12 @@ struct zc_message *zc_mailbox_peek(const struct zc_mailbox *mb)
 void zc_mailbox_take_out(struct zc_mailbox *mb, struct zc_message *m, enum zc_message_state state)
 {
     zc_group_leaving(mb, m);
-    if (zc_heap_has(&m->order))
+    if (m->returned) {
         zc_heap_remove(&mb->returned, &m->order);
-    else
+        m->returned = false;
+        zc_list_init(&m->link);
+    } else {
         zc_list_remove(&m->link);
+    }
     zc_mailbox_set_state(mb, m, state);
 }

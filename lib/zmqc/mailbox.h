@@ -34,26 +34,21 @@ enum zc_message_state {
                             the frame on its way to the kernel */
 };
 
+/* There may be millions: what excludes each other shares its bytes, and no padding lies between. */
 struct zc_message {
-    struct zc_list link;      /* mailbox queue or `later`, or the taker's list of unsent messages */
-    struct zc_timer order;    /* in mailbox->returned; the key is seq */
+    union {
+        struct zc_list link; /* mailbox queue or `later`, or the taker's list of unsent messages */
+        struct zc_timer order; /* while `returned`: in mailbox->returned; the key is seq */
+    };
     struct zc_timer timer;    /* end of delay or ttl */
     struct zc_map_node by_id; /* duplicate check, while deduped */
     uint64_t id_tag;          /* second half of the id's hash */
     uint64_t seq;
-    uint64_t from;     /* hash of the sender's claimed name, for filters */
-    uint64_t place;    /* in the log; 0: none */
-    uint8_t owner;     /* enum zc_owner, right behind place */
-    uint64_t sent_end; /* output position after which a taken message is with the kernel */
-    struct zc_mailbox *mailbox;
-    struct zc_block *body; /* stored item, NULL while only on disk */
-    struct zc_delivery *delivery;
-    struct zc_mono due, expires; /* ZC_NEVER: none */
-    int64_t at_ms;
-    uint32_t body_len, payload_len;
-    uint32_t attempt;
-    uint32_t seen_s; /* scoped: seconds after b->started at which its id is new again */
-    uint8_t state;   /* enum zc_message_state */
+    uint64_t from;  /* hash of the sender's claimed name, for filters */
+    uint64_t place; /* in the log; 0: none */
+    uint8_t owner;  /* enum zc_owner, right behind place */
+    uint8_t state;  /* enum zc_message_state */
+    bool returned;  /* QUEUED in the heap of its mailbox, not in the list */
     bool request;
     bool deduped;
     bool scoped;  /* a put whose id belongs to a scope: id_tag is its hash for seen.h */
@@ -65,6 +60,18 @@ struct zc_message {
     bool moving;  /* PENDING: its way back is in a transfer */
     bool revived; /* PENDING again after a take that did not reach its taker */
     bool orphan;  /* REMOVING: the taker is gone, back to the queue when settled */
+    uint32_t attempt;
+    uint32_t seen_s; /* scoped: seconds after b->started at which its id is new again */
+    uint32_t body_len, payload_len;
+    struct zc_mailbox *mailbox;
+    struct zc_block *body; /* stored item, NULL while only on disk */
+    struct zc_delivery *delivery;
+    union {
+        struct zc_mono due; /* ZC_NEVER: none */
+        uint64_t sent_end;  /* in the unsent list: output position after which the kernel has it */
+    };
+    struct zc_mono expires; /* ZC_NEVER: none */
+    int64_t at_ms;
 };
 
 /* Waiters in the order of their turns, by in_mailbox. */

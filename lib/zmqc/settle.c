@@ -78,6 +78,7 @@ static void set_orphan(struct zc_broker *b, struct zc_message *m, bool orphan)
 void zc_settle_revive(struct zc_broker *b, struct zc_message *m)
 {
     m->taken = false;
+    m->due = ZC_NEVER; /* it stood where sent_end was */
     set_orphan(b, m, true);
     if (!m->settled)
         return; /* comes back here when the removal is known to be durable */
