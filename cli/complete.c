@@ -186,6 +186,24 @@ static void offer_argument(const struct line *l)
         offer_choices(l, name);
 }
 
+/* serve and join have the options of a daemon, which lists them itself: `  --name VALUE  help`. */
+static void offer_daemon_options(const struct line *l)
+{
+    bool hub = strcmp(l->verb->name, "serve") == 0;
+    char text[256], name[64], last[64] = "";
+    FILE *help = popen(hub ? "zmqcat-hub --help 2>&1" : "zmqcat-spoke --help 2>&1", "r");
+    while (help != NULL && fgets(text, sizeof text, help) != NULL) {
+        if (sscanf(text, "  %63[a-z-]", name) != 1 || !starts(name, "--") ||
+            strcmp(name, last) == 0)
+            continue;
+        strcpy(last, name);
+        if (starts(name, l->current))
+            puts(name);
+    }
+    if (help != NULL)
+        pclose(help);
+}
+
 static void offer_value(const struct line *l)
 {
     if (strcmp(l->option.value, "FILE") == 0 || strcmp(l->option.value, "ADDR") == 0)
@@ -216,6 +234,8 @@ int zc_complete_words(char **words, int count)
     } else if (!l.options_over && l.current[0] == '-' && strchr(l.current, '=') != NULL) {
         if (find_option(l.verb, l.current, &l.option) && l.option.value != NULL)
             offer_value(&l);
+    } else if (!l.options_over && l.current[0] == '-' && l.verb->become != NULL) {
+        offer_daemon_options(&l);
     } else if (!l.options_over && l.current[0] == '-') {
         for (size_t i = 0; zc_args_row(i, &row); i++) {
             char word[64];

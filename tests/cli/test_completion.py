@@ -71,6 +71,14 @@ class Completion(harness.Case):
             offered = re.findall(r"^  (?:-\w,|   ) (--[a-z-]+)", told, re.M)
             self.assertEqual(self.words(verb, "--"), offered)
             self.assertIn("--help", self.words(verb, "--h"))
+        for verb, program in (("serve", "zmqcat-hub"), ("join", "zmqcat-spoke")):
+            told = subprocess.run([os.path.join(BUILD, program), "--help"], capture_output=True,
+                                  text=True).stdout
+            offered = re.findall(r"^  (--[a-z-]+)", told, re.M)
+            self.assertGreater(len(offered), 10)
+            self.assertEqual(self.words(verb, "--", env=self.env), list(dict.fromkeys(offered)))
+            self.assertEqual(self.words(verb, "--", env={"PATH": "/nowhere"}), [])
+            self.assertEqual(self.words(verb, "--fo", env=self.env), ["--forward"])
         self.assertEqual(self.words("put", "jobs", "--fi"), ["--file"])
         self.assertEqual(self.words("put", "jobs", "--", "--fi"), [":files"])
 
