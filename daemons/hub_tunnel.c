@@ -205,7 +205,7 @@ static void write_token(struct zc_daemon_tunnel *t, const char *token)
     if (err != 0)
         say(t, ZC_LOGSINK_ERR, "--token-out", t->token_path, why);
     else
-        say(t, ZC_LOGSINK_INFO, "the token is in", t->token_path, "");
+        say(t, ZC_LOGSINK_INFO, "token file", t->token_path, "is written");
 }
 
 static void token_out(struct zc_daemon_tunnel *t)

@@ -275,7 +275,7 @@ static void attach_splice(struct zc_conn *c, uint16_t port)
 {
     struct zc_host *h = c->host;
     c->splice =
-        zc_spoke_attach(h->config.hub, zc_host_now(h), port > 0 ? port : ZC_SPOKE_BUS_PORT, c);
+        zc_spoke_attach(h->config.hub, zc_host_now(h), port > 0 ? port : ZC_HUB_BUS_PORT, c);
 }
 
 void zc_conn_start(struct zc_host *h, int fd, const struct zc_listen *listen)

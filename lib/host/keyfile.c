@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "crypto/discokey.h"
 #include "crypto/x25519.h"
+#include "host/secretfile.h"
 #include "tunnel/jtree.h"
 
 #define VALUES_MAX 2000
@@ -242,16 +243,9 @@ int zc_keyfile_encode(const struct zc_keyfile *keys, struct zc_buf *ret_text)
         put_int(&o, ",\n\t\t", "RegionID", keys->region_id);
     put_raw(&o, "\n\t}\n}\n");
     if (o.err != 0) {
-        zc_keyfile_text_done(&text);
+        zc_secretfile_done(&text);
         return o.err;
     }
     *ret_text = text;
     return 0;
-}
-
-void zc_keyfile_text_done(struct zc_buf *text)
-{
-    if (text->data != NULL)
-        zc_secret_wipe(text->data, text->cap);
-    zc_buf_done(text);
 }

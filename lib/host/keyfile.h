@@ -66,9 +66,8 @@ ZC_MUST_CHECK int zc_keyfile_save(const char *path, const struct zc_keyfile *key
 ZC_MUST_CHECK int zc_keyfile_open(const char *path, enum zc_keyfile_role role,
                                   struct zc_keyfile *ret_keys, bool *ret_made,
                                   char ret_why[ZC_KEYFILE_WHY_MAX]);
-/* The file's text. 0 or ZC_ENOMEM. Wipe with zc_keyfile_text_done. */
+/* The file's text. 0 or ZC_ENOMEM. Wipe with zc_secretfile_done. */
 ZC_MUST_CHECK int zc_keyfile_encode(const struct zc_keyfile *keys, struct zc_buf *ret_text);
-void zc_keyfile_text_done(struct zc_buf *text);
 /* The text of a file. */
 ZC_MUST_CHECK int zc_keyfile_decode(struct zc_slice text, struct zc_keyfile *ret_keys,
                                     char ret_why[ZC_KEYFILE_WHY_MAX]);

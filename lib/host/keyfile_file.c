@@ -113,7 +113,7 @@ int zc_keyfile_save(const char *path, const struct zc_keyfile *keys, bool replac
         file_refuse(ret_why, err, "memory is short");
     else
         err = zc_secretfile_put(path, zc_slice(text.data, text.len), replace, ret_why);
-    zc_keyfile_text_done(&text);
+    zc_secretfile_done(&text);
     return err;
 }
 

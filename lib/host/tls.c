@@ -261,15 +261,6 @@ size_t zc_tls_pending(const struct zc_tls *t)
     return BIO_ctrl_pending(t->out);
 }
 
-void zc_tls_close(struct zc_tls *t)
-{
-    if (t->failed || !t->ready)
-        return;
-    ERR_clear_error();
-    SSL_shutdown(t->ssl);
-    ERR_clear_error();
-}
-
 const char *zc_tls_why(const struct zc_tls *t)
 {
     return t->why[0] != '\0' ? t->why : "TLS with the relay has not failed";

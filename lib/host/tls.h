@@ -3,15 +3,17 @@
  * goes out by argument, as for the state machines of the core.
  *
  * How the relay's certificate is judged follows the node's CertName and InsecureForTests:
- *   a  ""                 chain to the system's roots, name = host
- *   b  "some.name"        chain, name = CertName instead of host
- *   c  "sha256-raw:HEX"   exactly one certificate (those whose common name begins with "derpkey"
- * are the relay's notes and do not count), its SHA-256 equal to HEX, its name the host, today
- * within its dates; no chain d  insecure           nothing is judged; CertName, when there, applies
- * on top (b's name and chain, c as above)
+ *
+ *   ""                chain to the system's roots, name = host
+ *   "some.name"       chain, name = CertName instead of host
+ *   "sha256-raw:HEX"  exactly one certificate, its SHA-256 equal to HEX, its name the host, today
+ *                     within its dates; no chain. Those whose common name begins with "derpkey" are
+ *                     the relay's notes and do not count
+ *   insecure          nothing is judged but what CertName, when there, demands as above
  *
  * OpenSSL is initialised when the first zc_tls is made, not before.
- * Deliberately absent: server side, resumption, ALPN, client certificates.
+ * Deliberately absent: server side, resumption, ALPN, client certificates, close notices (frames of
+ * DERP and HTTP tell their own end).
  */
 #ifndef ZC_HOST_TLS_H
 #define ZC_HOST_TLS_H
@@ -53,8 +55,6 @@ ZC_MUST_CHECK int zc_tls_write(struct zc_tls *tls, const uint8_t *data, size_t l
 bool zc_tls_ready(const struct zc_tls *tls);
 /* Bytes that zc_tls_output would give. */
 size_t zc_tls_pending(const struct zc_tls *tls);
-/* Queues the close notice; send what zc_tls_output gives, then close. */
-void zc_tls_close(struct zc_tls *tls);
 /* After ZC_EIO: one line, what failed, why, what to do. Never NULL. */
 const char *zc_tls_why(const struct zc_tls *tls);
 

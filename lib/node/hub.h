@@ -22,6 +22,7 @@ struct zc_session;
 struct zc_splice;
 struct zc_tunnel;
 
+#define ZC_HUB_BUS_PORT 7 /* of the tunnel: the bus */
 #define ZC_HUB_FORWARDS_MAX 64
 #define ZC_HUB_TOKEN_MAX 4097 /* with its NUL */
 

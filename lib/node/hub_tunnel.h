@@ -12,7 +12,6 @@
 #include "tunnel/tunnel.h"
 #include "zmqc/admin.h"
 
-#define ZC_HUB_BUS_PORT 7
 #define ZC_HUB_LINE_MAX 768
 #define ZC_HUB_LINES 16
 #define ZC_HUB_ID_MAX 1024

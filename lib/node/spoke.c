@@ -60,7 +60,7 @@ static struct zc_block *err_frame(struct zc_hub_tunnel *net, const char *why)
 
 static void give_up(struct zc_splice *s, struct zc_now now, const char *why)
 {
-    struct zc_block *frame = s->port == ZC_SPOKE_BUS_PORT ? err_frame(s->net, why) : NULL;
+    struct zc_block *frame = s->port == ZC_HUB_BUS_PORT ? err_frame(s->net, why) : NULL;
     zc_splice_end(s, now, frame != NULL ? zc_block_slice(frame) : zc_slice(NULL, 0));
     zc_block_unref(frame);
 }

@@ -5,6 +5,7 @@
  *
  *   attach --hub up--> connecting --accepted--> open --> events of splice.h
  *      |  held: bytes are kept                 |
+ *      |                                       +-- hub away for wait_hub_ms: a reset, CLOSE
  *      +-- not open within wait_hub_ms: one err frame (a forwarded port: a reset), CLOSE
  */
 #ifndef ZC_NODE_SPOKE_H
@@ -19,8 +20,6 @@
 #include "node/hub.h"
 #include "node/splice.h"
 #include "tunnel/derpmap.h"
-
-#define ZC_SPOKE_BUS_PORT 7
 
 struct zc_spoke_config {
     const char *version;                 /* static */
@@ -50,7 +49,7 @@ struct zc_hub *zc_spoke_new(const struct zc_spoke_config *config, const uint8_t 
  * open end, those that are held wait for the new one. ZC_ENOMEM, ZC_EINVAL: nothing changed. */
 ZC_MUST_CHECK int zc_spoke_join(struct zc_hub *spoke, struct zc_now now,
                                 const struct zc_spoke_target *target);
-/* A local connection to the bus (port ZC_SPOKE_BUS_PORT) or a forwarded port. NULL: no memory or
+/* A local connection to the bus (port ZC_HUB_BUS_PORT) or a forwarded port. NULL: no memory or
  * conns_max reached; close it. */
 struct zc_splice *zc_spoke_attach(struct zc_hub *spoke, struct zc_now now, uint16_t port,
                                   void *data);

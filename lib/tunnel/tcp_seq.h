@@ -34,12 +34,6 @@ static inline uint32_t zc_tcp_seq_min(uint32_t a, uint32_t b)
     return zc_tcp_seq_lt(a, b) ? a : b;
 }
 
-/* first <= s < first + len. */
-static inline bool zc_tcp_seq_in(uint32_t s, uint32_t first, uint32_t len)
-{
-    return s - first < len;
-}
-
 /* [start, end), not empty. */
 struct zc_tcp_range {
     uint32_t start, end;

@@ -1,7 +1,11 @@
 /* IPv6 headers, the Internet checksum against a plain one, and ICMPv6. */
+#include <arpa/inet.h>
+
 #include "base/rng.h"
 #include "test.h"
 #include "tunnel/icmp6.h"
+#include "tunnel/tunnel_priv.h"
+#include "vector.h"
 
 static const struct zc_ip6_addr A = {{0xfd, 0x7a, 0x11, 0x5c, 0xa1, 0xe0, 1}};
 static const struct zc_ip6_addr B = {{0xfd, 0x7a, 0x11, 0x5c, 0xa1, 0xe0, 2}};
@@ -83,6 +87,26 @@ TEST(single_hosts)
         a.b[15] = cases[i].last;
         CHECK_INT(zc_ip6_addr_unicast(&a), cases[i].single);
     }
+}
+
+/* Where a node key is found inside the tunnel. */
+TEST(addresses_of_nodes)
+{
+    struct vec_each it = vec_each(vec_section("keys"));
+    struct zc_json_value value;
+    int seen = 0;
+    while (vec_next(&it, &value)) {
+        struct vec v = vec_object(value);
+        struct zc_key key;
+        struct zc_ip6_addr addr;
+        char text[INET6_ADDRSTRLEN] = "";
+        CHECK_INT(vec_hex(&v, "node_public", key.b, 32), 32);
+        zc_tunnel_peer_address(&key, &addr);
+        CHECK(inet_ntop(AF_INET6, addr.b, text, sizeof(text)) != NULL);
+        CHECK(zc_slice_is(vec_text(&v, "tunnel_ipv6"), text));
+        seen++;
+    }
+    CHECK_INT(seen, 5);
 }
 
 TEST(echo)

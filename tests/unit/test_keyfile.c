@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "host/secretfile.h"
 #include "test.h"
 #include "vector.h"
 
@@ -218,7 +219,7 @@ TEST(keyfile_round_trip)
         CHECK_INT(zc_keyfile_encode(&keys, &text), 0);
         CHECK_INT(zc_keyfile_decode(zc_slice(text.data, text.len), &more, why), 0);
         CHECK(same(&keys, &more));
-        zc_keyfile_text_done(&text);
+        zc_secretfile_done(&text);
         zc_keyfile_done(&keys);
         zc_keyfile_done(&more);
         CHECK(sodium_is_zero(keys.private_key.b, 32) && sodium_is_zero(keys.psk.b, 32) &&

@@ -240,6 +240,4 @@ TEST(sequence_numbers_wrap)
         CHECK_INT(zc_tcp_seq_max(a, b), cases[i].less ? b : a);
         CHECK_INT(zc_tcp_seq_min(a, b), cases[i].less ? a : b);
     }
-    CHECK(zc_tcp_seq_in(0xffffffff, 0xfffffffe, 4) && zc_tcp_seq_in(1, 0xfffffffe, 4));
-    CHECK(!zc_tcp_seq_in(2, 0xfffffffe, 4) && !zc_tcp_seq_in(5, 5, 0));
 }
