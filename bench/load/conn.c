@@ -72,6 +72,7 @@ void conn_close(struct conn *c)
 {
     if (c->fd >= 0)
         close(c->fd);
+    free(c->held);
     free(c->in.data);
     free(c->out.data);
     *c = (struct conn){.fd = -1};
@@ -99,6 +100,7 @@ void conn_request(struct conn *c, enum operation op)
     if (options.peer->request[op] == NULL)
         fail("%s has no such operation", options.peer->name);
     c->id++;
+    payload_next();
     options.peer->request[op](c);
 }
 

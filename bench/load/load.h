@@ -28,6 +28,7 @@ struct conn {
     unsigned number;       /* unlike that of every other connection */
     uint64_t id;           /* of the last request */
     char token[TOKEN_MAX]; /* what acknowledges the last message */
+    char *held;            /* its payload, for those who acknowledge by that */
     struct bytes out;
     struct bytes in; /* received and not yet read: in.data[at .. len) */
     size_t at;
@@ -74,8 +75,12 @@ struct options {
 };
 
 extern struct options options;
-extern char payload[PAYLOAD_MAX + 1]; /* text without characters that need an escape */
+/* Text without characters that need an escape; another one for each request, because brokers that
+ * compress what they keep would have an easy time with copies. */
+extern const char *payload;
 extern size_t payload_len;
+
+void payload_next(void);
 
 /* conn.c */
 void conn_open(struct conn *c);

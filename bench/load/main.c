@@ -7,7 +7,7 @@
 #include "load.h"
 
 struct options options = {.steps = "put", .count = 1000, .conns = 1, .pipeline = 1};
-char payload[PAYLOAD_MAX + 1];
+const char *payload;
 size_t payload_len = 100;
 
 static const struct {
@@ -68,15 +68,35 @@ static void set(const char *assignment)
     usage();
 }
 
-static void fill_payload(void)
+/* So many before the first comes again; none is part of another. */
+#define PAYLOADS 512
+
+static char *payloads;
+
+static void fill_payloads(void)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-";
+    uint64_t random = 88172645463325252u;
     if (payload_len > PAYLOAD_MAX)
         fail("payload: at most %d", PAYLOAD_MAX);
-    for (size_t i = 0; i < payload_len; i++)
-        payload[i] = letters[(i * 7 + i / 64) % 64];
-    payload[payload_len] = '\0';
+    payloads = calloc(PAYLOADS, payload_len + 1);
+    if (payloads == NULL)
+        fail("out of memory");
+    for (size_t i = 0; i < PAYLOADS * (payload_len + 1); i++) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        payloads[i] = i % (payload_len + 1) == payload_len ? '\0' : letters[random >> 58];
+    }
+    payload = payloads;
+}
+
+void payload_next(void)
+{
+    payload += payload_len + 1;
+    if (payload == payloads + PAYLOADS * (payload_len + 1))
+        payload = payloads;
 }
 
 static void raise_files(void)
@@ -105,7 +125,7 @@ int main(int argc, char **argv)
         }
         set(argv[i]);
     }
-    fill_payload();
+    fill_payloads();
     raise_files();
     for (size_t i = 0; i < sizeof(works) / sizeof(*works); i++) {
         if (strcmp(argv[3], works[i].name) == 0) {

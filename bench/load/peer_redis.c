@@ -41,7 +41,7 @@ static void reserve(struct conn *c)
 
 static void ack(struct conn *c)
 {
-    command(c, (const char *[]){"LREM", held(c), "1", payload, NULL});
+    command(c, (const char *[]){"LREM", held(c), "1", c->held, NULL});
 }
 
 static void ping(struct conn *c)
@@ -105,9 +105,20 @@ static size_t value_len(const uint8_t *data, size_t len)
     return at;
 }
 
+/* Of $100\r\n...\r\n, for its acknowledgement. */
+static void keep_payload(struct conn *c, const uint8_t *data, size_t len)
+{
+    size_t head = (size_t)((const uint8_t *)memchr(data, '\n', len) - data) + 1;
+    if (c->held == NULL)
+        c->held = malloc(PAYLOAD_MAX + 1);
+    if (c->held == NULL || len - head - 2 > PAYLOAD_MAX)
+        fail("redis: a payload that was not put");
+    memcpy(c->held, data + head, len - head - 2);
+    c->held[len - head - 2] = '\0';
+}
+
 static enum answer answer(struct conn *c, const uint8_t *data, size_t len, size_t *ret_used)
 {
-    (void)c;
     *ret_used = value_len(data, len);
     if (*ret_used == 0)
         return MORE;
@@ -115,7 +126,10 @@ static enum answer answer(struct conn *c, const uint8_t *data, size_t len, size_
     case '-':
         return REFUSED;
     case '$':
-        return data[1] == '-' ? EMPTY : MESSAGE;
+        if (data[1] == '-')
+            return EMPTY;
+        keep_payload(c, data, *ret_used);
+        return MESSAGE;
     case '*': /* the answer to SUBSCRIBE is no message: *3 $9 subscribe */
         return len > 8 && memcmp(data + 4, "$9", 2) == 0 ? OK : MESSAGE;
     default:
