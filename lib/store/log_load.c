@@ -7,7 +7,8 @@
 #include "base/check.h"
 #include "store/log_priv.h"
 
-#define PIECE (1u << 20)
+/* Mostly all of one, since each request waits for a thread. */
+#define PIECE (6u << 20)
 
 void zc_log_load_start(struct zc_log *log, const struct zc_segment *s)
 {

@@ -75,6 +75,7 @@ void zc_log_repair_start(struct zc_log *log)
         zc_segment_drop(&log->segments, spare->number);
     }
     zc_buf_done(&log->recover.scan.window);
+    zc_log_load_done(log);
     zc_log_next_count(log);
     log->recover.phase = ZC_RECOVER_DROP;
     log->recover.index = 0;
