@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""More faults that people met, acted out on a hub: work that takes long or kills its worker, bits
+that turn over, disks that fail at each call. Time is scaled."""
+import errno, glob, os, random, signal, sys, threading, time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import harness
+from harness import SLOW, Closed, payload, wait_for
+from test_disk import Shim
+
+
+def drained(c, name):
+    """The payloads of all that is queued. What is found damaged only when it is read is told, and
+    gone."""
+    found = []
+    while True:
+        got = c.call(v=1, op="take", id="t", name=name, wait=0)
+        if got["op"] == "msg":
+            found.append(payload(got))
+        elif got["code"] == "empty":
+            return found
+        else:
+            assert got["code"] == "storage" and "set aside" in got["error"], got
+
+
+class H1(harness.Case):
+    """Busy or quiet is not dead. A heartbeat of 1 s stands for 5 s."""
+
+    def test_H1_a_session_that_speaks_every_three_intervals_lives(self):
+        hub = self.hub("--heartbeat", "1s")
+        c = self.conn(hub, pong=False)
+        for n in range(7):
+            time.sleep(3)  # with 5 s: 15 s, and one second more is the end
+            c.send(v=1, op="pub", id="p%d" % n, name="ev", text=str(n))
+            while True:  # reads only now: pings, then the answer
+                got = c.recv()
+                if got["op"] != "ping":
+                    break
+            self.assertFrame(got, op="ok", id="p%d" % n)
+
+    def test_H1_a_worker_that_reads_nothing_keeps_its_job(self):
+        hub = self.hub("--heartbeat", "1s")
+        asker, worker, idle = self.conn(hub), self.conn(hub, pong=False), self.conn(hub)
+        asker.send(v=1, op="req", id="q", name="svc", text="work")
+        asker.sync()
+        job = worker.call(v=1, op="ready", id="r", name="svc")
+        self.assertFrame(job, op="msg", attempt=1)
+        idle.send(v=1, op="ready", id="r", name="svc")
+        end = time.monotonic() + 12  # three times as long as a silent session lives
+        while time.monotonic() < end:
+            asker.sync()
+            idle.sync()  # no second execution
+            time.sleep(0.5)
+        worker.send(v=1, op="rep", id=job["id"], name="svc", text="done")
+        self.assertFrame(asker.recv(), op="rep", id="q", text="done")
+        idle.nothing()
+
+
+class H6(harness.Case):
+    def test_H6_a_job_that_kills_its_worker_starves_nobody(self):
+        hub = self.hub(durable=True)
+        p = self.conn(hub)
+        p.put("jobs", "P")
+        for n in range(1, 11):
+            p.put("jobs", str(n))
+        lock, done, attempts = threading.Lock(), [], []
+
+        def worker():
+            while len(done) < 10:
+                c = hub.connect()
+                try:
+                    while len(done) < 10:
+                        got = c.call(v=1, op="reserve", id="r", name="jobs", wait=1)
+                        if got["op"] == "err":
+                            continue
+                        time.sleep(0.02)
+                        if got["text"] == "P":
+                            with lock:
+                                attempts.append(got["attempt"])
+                            break  # it dies
+                        self.assertEqual(c.call(v=1, op="ack", id="a",
+                                                delivery=got["delivery"])["op"], "ok")
+                        with lock:
+                            done.append(got["text"])
+                finally:
+                    c.close()
+        threads = [threading.Thread(target=worker) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(60 * SLOW)
+        self.assertEqual(sorted(done, key=int), [str(n) for n in range(1, 11)])
+        self.assertEqual(attempts, list(range(1, len(attempts) + 1)))
+        hub.restart(signal.SIGKILL)
+        got = self.conn(hub).call(v=1, op="take", id="t", name="jobs", wait=2)
+        self.assertFrame(got, op="msg", text="P", attempt=len(attempts) + 1)
+
+
+class H7(harness.Case):
+    def test_H7_a_flipped_bit_costs_its_record_only(self):
+        hub = self.hub("--segment", "64k", durable=True)
+        rng = random.Random(7)
+        c = self.conn(hub)
+        jobs = [b"%04d " % n + bytes(rng.choice(b"abcdefgh") for _ in range(rng.choice((0, 90, 300))))
+                for n in range(1000)]
+        for job in jobs:
+            c.send(v=1, op="put", name="q", text=job.decode())
+        for _ in jobs:
+            self.assertEqual(c.recv()["op"], "ok")
+        self.assertEqual(hub.stop(), 0)
+        files = {p: harness.read_file(p) for p in glob.glob(hub.mailbox + "/*") if
+                 os.path.isfile(p)}
+        logs = sorted(p for p in files if p.endswith(".zlog"))
+        hits = 0
+        for run in range(500 if harness.LONG else 40):
+            for p in glob.glob(hub.mailbox + "/*"):
+                os.unlink(p)
+            for p, data in files.items():
+                harness.write_file(p, data)
+            victim = rng.choice(logs)
+            bit = rng.randrange(8 * len(files[victim]))
+            data = bytearray(files[victim])
+            data[bit // 8] ^= 1 << bit % 8
+            harness.write_file(victim, bytes(data))
+            hub.start()
+            found = drained(self.conn(hub), "q")
+            storage = hub.status()["storage"]
+            where = "run %d: bit %d of %s" % (run, bit, victim)
+            self.assertLessEqual(set(found), set(jobs), where)  # never a wrong payload
+            self.assertEqual(found, sorted(found), where)
+            self.assertLessEqual(len(jobs) - len(found), 1, where)
+            if len(found) < len(jobs):
+                hits += 1
+                self.assertGreater(storage["set_aside"], 0, where)
+            hub.kill()
+        self.assertGreater(hits, 0)
+
+
+class H8(harness.Case):
+    """The disk fails once, at each of the first calls."""
+
+    def fails(self, knob, n):
+        shim = Shim()
+        hub = self.hub("--segment", "64k", durable=True, env=shim.env)
+        c, told = self.conn(hub), []
+        shim.write_errno = errno.EIO
+        setattr(shim, knob, n)
+        for i in range(12):
+            got = c.put("q", "%d " % i + "x" * 3000)
+            if got["op"] == "ok":
+                told.append(i)
+            else:
+                self.assertErr(got, "storage")
+                time.sleep(0.05)
+        self.assertEqual(getattr(shim, knob), 0)  # it has failed
+        self.assertEqual(c.call(v=1, op="ping", id="p")["op"], "pong")
+        wait_for(lambda: hub.status()["storage"]["state"] == "ok")
+        self.assertEqual(c.put("q", "99 after")["op"], "ok")
+        setattr(shim, knob, 0)
+        hub.restart(signal.SIGKILL)
+        found = [int(t.split()[0]) for t in drained(self.conn(hub), "q")]
+        self.assertEqual([i for i in found if i in told], told, "%s at call %d" % (knob, n))
+        self.assertEqual(found, sorted(set(found)))
+        self.assertEqual(found[-1], 99)
+
+    def test_H8_a_sync_fails(self):
+        for n in range(1, 14 if harness.LONG else 6):
+            self.fails("sync_fail", n)
+
+    def test_H8_a_write_fails(self):
+        for n in range(1, 14 if harness.LONG else 6):
+            self.fails("write_fail", n)
+
+    def test_H8_a_write_is_short(self):
+        for n in range(1, 14 if harness.LONG else 6):
+            self.fails("write_short", n)
+
+
+if __name__ == "__main__":
+    harness.main()
