@@ -15,6 +15,7 @@
 #include "verbs.h"
 
 #define LINE_WIDTH 80
+#define LEFT_WIDTH 26
 
 /* Prints text in lines of at most LINE_WIDTH columns. */
 static void paragraph(const char *text)
@@ -45,7 +46,9 @@ static int help(void)
         char left[64];
         snprintf(left, sizeof left, "%s %s", v->name, v->arguments);
         /* The first sentence of the verb's own help. */
-        printf("  %-26s %.*s\n", left, (int)strcspn(v->help, ":."), v->help);
+        const char *gap = strlen(left) > LEFT_WIDTH ? "\n" : "";
+        printf("  %-*s%s%*s %.*s\n", LEFT_WIDTH, left, gap, *gap ? LEFT_WIDTH + 2 : 0, "",
+               (int)strcspn(v->help, ":."), v->help);
     }
     puts("");
     paragraph("`zmqcat COMMAND --help` tells more; zmqcat(1) tells all; --version prints the "

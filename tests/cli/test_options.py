@@ -5,8 +5,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import harness
 from harness import CLI, cli, tempdir
 
-VERBS = ("put", "take", "reserve", "ready", "pub", "sub", "req", "ping", "stat", "ls", "status",
-         "serve", "trace")
+VERBS = ("put", "take", "reserve", "work", "ready", "pub", "sub", "req", "ping", "stat", "ls",
+         "peek", "purge", "mv", "bind", "unbind", "status", "top", "serve", "trace", "bench",
+         "completion")
 
 
 class Options(harness.Case):
@@ -46,10 +47,12 @@ class Options(harness.Case):
     def test_h20_unknown_options_exit_2_before_anything_is_done(self):
         hub = self.hub()
         for verb, options in (
-                ("put", ("-x", "-5", "--zzz", "--lines", "--if-consumer", "--wait=1", "--json",
-                         "--count=1", "--lease=1")),
-                ("take", ("--follow", "--ack", "--lease=1", "--file=x", "-H=a")),
-                ("sub", ("--filter=x", "--follow", "--ack")),
+                ("put", ("-x", "-5", "--zzz", "--wait=1", "--count=1", "--lease=1")),
+                ("take", ("--lines", "--ack", "--lease=1", "--file=x", "-H=a")),
+                ("sub", ("--if-consumer", "--follow", "--ack")),
+                ("work", ("--json", "--file=x")), ("peek", ("--wait=1",)), ("bind", ("--json",)),
+                ("purge", ("--count=1",)), ("mv", ("--wait=1",)), ("top", ("--name=x",)),
+                ("bench", ("--wait=1",)), ("completion", ("--listen=x",)),
                 ("reserve", ("--json", "--raw")), ("req", ("--wait=1", "--id=x", "--retry=1")),
                 ("ping", ("--control=x", "-vx")), ("pub", ("--delay=1", "--lines")),
                 ("stat", ("--all",)), ("ls", ("-a",)), ("status", ("--name=x",)),
@@ -64,9 +67,7 @@ class Options(harness.Case):
         self.assertEqual(cli("ls", listen=hub.listen).stdout, b"")
 
     def test_unknown_verbs_exit_2(self):
-        for verb in ("work", "peek", "purge", "bind", "unbind", "mv", "bench",
-                     "top", "revoke", "reload", "drain", "check", "store",
-                     "completion", "help", "version", "PUT", "", "-v", "--listen=x", "a\x1b[2J\nb"):
+        for verb in ("revoke", "reload", "drain", "check", "help", "version", "PUT", "", "-v", "--listen=x", "a\x1b[2J\nb"):
             with self.subTest(verb):
                 got = cli(verb)
                 self.assertEqual((got.returncode, got.stdout), (2, b""))
