@@ -67,7 +67,7 @@ static int run_row(struct zc_bench *b, size_t i)
     b->us = 0;
     int rc = zc_bench_rows[i].run(b);
     if (rc != ZMQCAT_OK)
-        return zc_say_bus(b->args, b->bus, rc);
+        return rc > 0 ? rc : zc_say_bus(b->args, b->bus, rc);
     if (ended_by != 0)
         return 1;
     rc = zc_bench_empty(b);

@@ -29,7 +29,8 @@ struct zc_bench {
 
 struct zc_bench_row {
     const char *name, *help;
-    int (*run)(struct zc_bench *b); /* returns an enum zmqcat_error of b->bus */
+    int (*run)(struct zc_bench
+                   *b); /* an enum zmqcat_error of b->bus, or an exit status after saying why */
 };
 
 /* The last one has no name. */

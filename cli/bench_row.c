@@ -7,6 +7,7 @@
 #include "bench.h"
 #include "clock.h"
 #include "open.h"
+#include "say.h"
 
 #define TIME_MAX_US 2000000 /* of a row, unless --count */
 #define COUNT_MAX 10000000
@@ -127,16 +128,20 @@ static int row_pub(struct zc_bench *b)
     int rc = zc_open_again(b->args, &sub);
     if (rc == ZMQCAT_OK)
         rc = zmqcat_sub(sub, b->name, b->name_len);
-    while (rc == ZMQCAT_OK && more(b)) {
+    int published = ZMQCAT_OK;
+    while (rc == ZMQCAT_OK && published == ZMQCAT_OK && more(b)) {
         begin(b);
-        rc = zmqcat_pub(b->bus, b->name, b->name_len, b->payload, b->args->size, NULL, NULL);
-        if (rc == ZMQCAT_OK)
+        published = zmqcat_pub(b->bus, b->name, b->name_len, b->payload, b->args->size, NULL, NULL);
+        if (published == ZMQCAT_OK)
             rc = zmqcat_next(sub, ANSWER_MS, &m);
         end(b, 1);
     }
+    if (rc != ZMQCAT_OK)
+        rc = zc_say_bus(b->args, sub, rc);
     zmqcat_free(sub);
-    int removed = zmqcat_pub(b->bus, b->name, b->name_len, "", 0, &last, NULL);
-    return rc != ZMQCAT_OK ? rc : removed;
+    if (published == ZMQCAT_OK)
+        published = zmqcat_pub(b->bus, b->name, b->name_len, "", 0, &last, NULL);
+    return rc != 0 ? rc : published;
 }
 
 /* Another process, which answers requests until its parent has gone. */

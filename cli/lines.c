@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,23 @@ struct lines {
     size_t runs_count;
     struct zc_progress progress;
 };
+
+static volatile sig_atomic_t stopped_by;
+
+static void on_signal(int sig)
+{
+    stopped_by = sig;
+}
+
+/* The first signal ends the sending, with the report; a second one ends all. */
+static void catch_signals(void)
+{
+    static const int all[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction act = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
+    for (size_t i = 0; i < ZC_ARRAY_LEN(all); i++)
+        if (sigaction(all[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(all[i], &act, NULL);
+}
 
 static void add_run(struct lines *l, uint64_t first, uint64_t last, enum fate fate)
 {
@@ -201,6 +219,8 @@ static void wait_more(struct lines *l)
 static void put_all(struct lines *l)
 {
     for (;;) {
+        if (stopped_by != 0 && l->status == 0)
+            fail(l, strsignal(stopped_by), "nothing more is sent");
         send_lines(l);
         uint64_t answered = l->answered;
         collect(l, l->status != 0 ? ANSWER_MS : 0);
@@ -299,6 +319,7 @@ int zc_lines_put(const struct zc_args *args)
         l.status = zc_open_bus(args, &l.bus);
     if (l.status == 0) {
         l.heard_ms = zc_clock_ms();
+        catch_signals();
         put_all(&l);
         zc_progress_end(&l.progress, l.bytes, l.accepted);
         if (l.status != 0)
@@ -310,5 +331,9 @@ int zc_lines_put(const struct zc_args *args)
         close(l.fd);
     zc_buf_done(&l.in);
     zmqcat_free(l.bus);
+    if (stopped_by != 0) { /* as whoever waits for us expects it */
+        signal(stopped_by, SIG_DFL);
+        raise(stopped_by);
+    }
     return l.status;
 }

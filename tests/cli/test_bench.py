@@ -76,13 +76,15 @@ class Bench(harness.Case):
                 self.assertEqual(set(self.left().values()), {0})
 
     def test_the_hub_goes_away(self):
-        p = subprocess.Popen([CLI, "bench", "req", "--count", "10000000", "-l", self.bus.listen],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        wait_for(lambda: self.bus.status()["sessions"] == 2)
-        self.bus.kill()
-        out, err = p.communicate(timeout=10 * SLOW)
-        self.assertEqual(p.returncode, 1)
-        self.assertIn(b"closed", err)
+        for row in ("req", "pub"):
+            p = subprocess.Popen([CLI, "bench", row, "--count", "10000000", "-l",
+                                  self.bus.listen], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            wait_for(lambda: self.bus.status()["sessions"] == 2)
+            self.bus.kill()
+            out, err = p.communicate(timeout=10 * SLOW)
+            self.assertEqual(p.returncode, 1)
+            self.assertIn(b"closed", err)
+            self.bus.start()
 
     def test_bad_input(self):
         for args in (("bench", "nonsense"), ("bench", "--size", "2m"), ("bench", "--count", "0"),

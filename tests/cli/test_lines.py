@@ -122,6 +122,17 @@ class Lines(harness.Case):
         p.stdin.close()
         self.assertEqual((p.wait(10 * SLOW), p.stderr.read()), (0, b""))
 
+    def test_a_signal_ends_it_with_the_report(self):
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            p = self.start("--json")
+            p.stdin.write(b"a\nb\nunfinished")
+            wait_for(lambda: self.stat()["depth"] == 2)
+            p.send_signal(sig)
+            self.assertEqual(p.wait(10 * SLOW), -sig)
+            self.assertIn(b"lines: accepted 1-2; not sent: from line 3 on", p.stderr.read())
+            self.assertEqual(json.loads(p.stdout.read())["accepted"], 2)
+            self.assertEqual(self.bodies(), ["a", "b"])
+
     def test_the_window_is_bounded(self):
         """A hub that stands still has been sent 256 lines, however many there are."""
         for size in (1, 2000):

@@ -67,7 +67,8 @@ class Options(harness.Case):
         self.assertEqual(cli("ls", listen=hub.listen).stdout, b"")
 
     def test_unknown_verbs_exit_2(self):
-        for verb in ("revoke", "reload", "drain", "check", "help", "version", "PUT", "", "-v", "--listen=x", "a\x1b[2J\nb"):
+        for verb in ("revoke", "reload", "drain", "check", "help", "version", "PUT", "", "-v",
+                     "--listen=x", "a\x1b[2J\nb"):
             with self.subTest(verb):
                 got = cli(verb)
                 self.assertEqual((got.returncode, got.stdout), (2, b""))
