@@ -47,7 +47,8 @@ void zc_tunnel_input_events(struct zc_tunnel *t, struct zc_now now)
         } else if (t->role == ZC_TUNNEL_CLIENT) {
             zc_tunnel_client_wg(t, now, &ev);
         } else if (ev.kind == ZC_WG_HANDSHAKE_DONE) {
-            zc_tunnel_peer_is_up(t, now, p, false);
+            zc_tunnel_peer_is_up(t, now, p, p->came_back);
+            p->came_back = false;
         } else if (ev.kind == ZC_WG_GAVE_UP) {
             zc_tunnel_peer_is_down(t, p, "it does not answer");
         }

@@ -32,6 +32,9 @@ struct zc_tunnel_peer {
     bool up_due;   /* PEER_UP is not told yet */
     bool down_due; /* PEER_DOWN, likewise */
     bool psk_due;
+    /* SERVER: it meowed. What waits for it goes when the handshake is done: with the answer to the
+     * meow it could push that out of the relay's queue. */
+    bool came_back;
     const char *why; /* of down_due */
     struct zc_mono heard_at;
     bool has_disco; /* disco is computed */

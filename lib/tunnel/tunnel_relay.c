@@ -92,10 +92,12 @@ static void logged_in(struct zc_tunnel *t, struct zc_now now)
     t->online = true;
     t->relay_up_due = true;
     zc_derp_dial_up(&t->dial, now.mono, t->v6);
+    if (t->role == ZC_TUNNEL_CLIENT) { /* the handshake wakes what waits */
+        zc_tunnel_client_meow(t, now, "");
+        return;
+    }
     for (struct zc_list *l = t->peers.next; l != &t->peers; l = l->next)
         zc_tcpmux_nudge(t->mux, now, &ZC_CONTAINER(l, struct zc_tunnel_peer, all)->addr);
-    if (t->role == ZC_TUNNEL_CLIENT)
-        zc_tunnel_client_meow(t, now, "");
 }
 
 static void peer_gone(struct zc_tunnel *t, struct zc_now now, const struct zc_derp_event *ev)

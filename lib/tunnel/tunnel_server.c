@@ -94,8 +94,7 @@ void zc_tunnel_server_meow(struct zc_tunnel *t, struct zc_now now, const struct 
     p->heard_at = now.mono;
     if (!zc_list_linked(&p->owed))
         zc_list_push(&t->owed, &p->owed);
-    /* It has a way to us again: what waits for it need not wait longer. */
-    zc_tcpmux_nudge(t->mux, now, &p->addr);
+    p->came_back = true;
 }
 
 void zc_tunnel_server_sweep(struct zc_tunnel *t, struct zc_now now)

@@ -139,3 +139,27 @@ TEST(what_one_connection_meets_the_others_learn)
     CHECK_INT(c->peer_downs, 0);
     net_end();
 }
+
+/* Probes of many connections fill the relay's queue, which drops the oldest packets: the answer to
+ * a meow must not be among them. */
+TEST(many_silent_connections_do_not_drown_the_meow)
+{
+    enum { CONNS = 200 };
+    net_start();
+    struct end *s = server(1), *c = client(2, s, &psk);
+    CHECK(RUN_UNTIL(state(c) == ZC_TUNNEL_UP, 3000) >= 0);
+    for (int i = 0; i < CONNS; i++)
+        open_conn(c);
+    run(20000);
+    relay_kill(&relay);
+    run(2000);
+    relay.up = true;
+    CHECK(RUN_UNTIL(state(c) == ZC_TUNNEL_UP, 4000) >= 0);
+    /* One that leaves and comes back alone, which the server does not notice. */
+    relay_close(&relay, c->conn);
+    CHECK(RUN_UNTIL(c->ups == 3 && state(c) == ZC_TUNNEL_UP, 4000) >= 0);
+    run(200000);
+    CHECK_INT(c->closed, 0);
+    CHECK_INT(s->closed, 0);
+    net_end();
+}
