@@ -4,9 +4,9 @@
  * is allowed and the disk has shown to be fast, so that a slow disk stops nobody who does not wait
  * for it.
  *
- * In the directory: 00000001.zlog ... (segments), lock (held by the running hub, with its process
- * number for the reader), 00000001.damaged ... (segments that held damage, kept when the log was
- * done with them).
+ * In the directory: 00000001.zlog ... (segments), 00000001.zidx ... (their indexes), lock (held by
+ * the running hub, with its process number for the reader), 00000001.damaged ... (segments that
+ * held damage, kept when the log was done with them).
  */
 #ifndef ZC_HOST_DISK_H
 #define ZC_HOST_DISK_H

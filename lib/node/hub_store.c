@@ -67,7 +67,9 @@ static int journal_status(void *arg, struct zc_buf *json)
         uint64_t value;
     } rows[] = {{"bytes", st.bytes},           {"segments", st.segments},
                 {"set_aside", st.damaged},     {"set_aside_bytes", st.damaged_bytes},
-                {"torn_bytes", st.torn_bytes}, {"syncs", st.syncs}};
+                {"torn_bytes", st.torn_bytes}, {"live_bytes", st.live_bytes},
+                {"moved", st.moved},           {"moved_bytes", st.moved_bytes},
+                {"indexed", st.indexed},       {"syncs", st.syncs}};
     for (size_t i = 0; err == 0 && i < ZC_ARRAY_LEN(rows); i++)
         err = zc_json_put_member(json, rows[i].key, (int64_t)rows[i].value);
     if (err == 0 && st.last_err != 0) {
