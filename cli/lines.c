@@ -3,6 +3,8 @@
  * answer which refuses one comes when later ones are sent already. What became of each line is
  * known in the end and told.
  */
+#include "lines.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,43 +19,13 @@
 #include "base/check.h"
 #include "clock.h"
 #include "open.h"
-#include "out.h"
 #include "payload.h"
-#include "progress.h"
 #include "say.h"
 #include "verbs.h"
 
-#define WINDOW 256 /* puts under way */
 #define READ_SIZE 65536
 #define LINE_MAX_BYTES (2u << 20) /* more than a frame can carry */
 #define ANSWER_MS 60000
-#define RUNS_MAX (WINDOW + 2)
-
-enum fate { ACCEPTED, REFUSED, UNKNOWN };
-
-/* Lines with the same fate. */
-struct run {
-    uint64_t first, last;
-    enum fate fate;
-};
-
-struct lines {
-    const struct zc_args *args;
-    struct zmqcat *bus;
-    struct zmqcat_put_options options;
-    int fd;
-    const char *source; /* for messages */
-    struct zc_buf in;
-    size_t used;    /* bytes of in that were sent */
-    bool end;       /* of the input */
-    uint64_t bytes; /* sent */
-    uint64_t sent, answered, accepted;
-    int64_t heard_ms; /* when the last answer came, or nothing was under way */
-    int status;       /* not 0: nothing more is sent */
-    struct run runs[RUNS_MAX];
-    size_t runs_count;
-    struct zc_progress progress;
-};
 
 static volatile sig_atomic_t stopped_by;
 
@@ -72,18 +44,18 @@ static void catch_signals(void)
             sigaction(all[i], &act, NULL);
 }
 
-static void add_run(struct lines *l, uint64_t first, uint64_t last, enum fate fate)
+static void add_run(struct zc_lines *l, uint64_t first, uint64_t last, enum zc_lines_fate fate)
 {
-    struct run *r = l->runs_count > 0 ? &l->runs[l->runs_count - 1] : NULL;
+    struct zc_lines_run *r = l->runs_count > 0 ? &l->runs[l->runs_count - 1] : NULL;
     if (r != NULL && r->fate == fate) {
         r->last = last;
     } else {
-        ZC_ASSERT(l->runs_count < RUNS_MAX);
-        l->runs[l->runs_count++] = (struct run){first, last, fate};
+        ZC_ASSERT(l->runs_count < ZC_LINES_RUNS_MAX);
+        l->runs[l->runs_count++] = (struct zc_lines_run){first, last, fate};
     }
 }
 
-static int fail(struct lines *l, const char *what, const char *why)
+static int fail(struct zc_lines *l, const char *what, const char *why)
 {
     char text[600], shown[300];
     zc_progress_end(&l->progress, l->bytes, l->accepted);
@@ -92,7 +64,7 @@ static int fail(struct lines *l, const char *what, const char *why)
     return l->status = zc_say_fail(1, l->args->verb, l->args->rest[0], text);
 }
 
-static void bus_failed(struct lines *l, int rc)
+static void bus_failed(struct zc_lines *l, int rc)
 {
     if (l->status != 0)
         return;
@@ -101,7 +73,7 @@ static void bus_failed(struct lines *l, int rc)
 }
 
 /* The next whole line, or the rest of the input at its end. */
-static bool next_line(struct lines *l, struct zc_slice *ret_line, size_t *ret_size)
+static bool next_line(struct zc_lines *l, struct zc_slice *ret_line, size_t *ret_size)
 {
     const uint8_t *p = l->in.data + l->used;
     size_t len = l->in.len - l->used;
@@ -113,12 +85,12 @@ static bool next_line(struct lines *l, struct zc_slice *ret_line, size_t *ret_si
     return true;
 }
 
-static bool room(const struct lines *l)
+static bool room(const struct zc_lines *l)
 {
-    return l->status == 0 && l->sent - l->answered < WINDOW;
+    return l->status == 0 && l->sent - l->answered < ZC_LINES_WINDOW;
 }
 
-static void send_lines(struct lines *l)
+static void send_lines(struct zc_lines *l)
 {
     const char *name = l->args->rest[0];
     struct zc_slice line;
@@ -138,7 +110,7 @@ static void send_lines(struct lines *l)
 }
 
 /* The answers that came, or, with wait_ms, also those that come. */
-static void collect(struct lines *l, int64_t wait_ms)
+static void collect(struct zc_lines *l, int64_t wait_ms)
 {
     while (l->answered < l->sent) {
         int rc = zmqcat_put_finish(l->bus, wait_ms);
@@ -148,18 +120,19 @@ static void collect(struct lines *l, int64_t wait_ms)
         if (rc != ZMQCAT_OK)
             bus_failed(l, rc);
         if (!told) { /* no more answers will come */
-            add_run(l, l->answered + 1, l->sent, UNKNOWN);
+            add_run(l, l->answered + 1, l->sent, ZC_LINES_UNKNOWN);
             l->answered = l->sent;
             return;
         }
         l->answered++;
         l->accepted += rc == ZMQCAT_OK;
-        add_run(l, l->answered, l->answered, rc == ZMQCAT_OK ? ACCEPTED : REFUSED);
+        add_run(l, l->answered, l->answered,
+                rc == ZMQCAT_OK ? ZC_LINES_ACCEPTED : ZC_LINES_REFUSED);
     }
 }
 
 /* A hub that answers nothing for so long is given up. */
-static void watch(struct lines *l, uint64_t answered_before)
+static void watch(struct zc_lines *l, uint64_t answered_before)
 {
     int64_t now = zc_clock_ms();
     if (l->answered > answered_before || l->answered == l->sent)
@@ -169,14 +142,14 @@ static void watch(struct lines *l, uint64_t answered_before)
 }
 
 /* Nothing is under way: heartbeats, and the hub's end. */
-static void listen_only(struct lines *l)
+static void listen_only(struct zc_lines *l)
 {
     int rc = l->answered == l->sent && l->status == 0 ? zmqcat_poll(l->bus) : ZMQCAT_OK;
     if (rc != ZMQCAT_OK)
         bus_failed(l, rc);
 }
 
-static void read_input(struct lines *l)
+static void read_input(struct zc_lines *l)
 {
     char number[64];
     if (l->used > 0) {
@@ -202,7 +175,7 @@ static void read_input(struct lines *l)
 }
 
 /* Waits for the hub, and for input when there is room for it. */
-static void wait_more(struct lines *l)
+static void wait_more(struct zc_lines *l)
 {
     struct zc_slice line;
     size_t size;
@@ -216,7 +189,7 @@ static void wait_more(struct lines *l)
         read_input(l);
 }
 
-static void put_all(struct lines *l)
+static void put_all(struct zc_lines *l)
 {
     for (;;) {
         if (stopped_by != 0 && l->status == 0)
@@ -234,66 +207,8 @@ static void put_all(struct lines *l)
     }
 }
 
-static const char *fate_name(enum fate fate)
-{
-    static const char *const names[] = {"accepted", "refused", "unknown"};
-    return names[fate];
-}
-
-static void add_range(struct zc_buf *b, const struct run *r, const char *gap)
-{
-    char text[96];
-    int n = r->first == r->last
-                ? snprintf(text, sizeof text, "%s%s %" PRIu64, gap, fate_name(r->fate), r->first)
-                : snprintf(text, sizeof text, "%s%s %" PRIu64 "-%" PRIu64, gap, fate_name(r->fate),
-                           r->first, r->last);
-    if (zc_buf_append(b, text, (size_t)n) != 0)
-        b->len = 0;
-}
-
-/* What became of each line, for people: only after a failure. */
-static void report(const struct lines *l)
-{
-    struct zc_buf b = {0};
-    char text[96];
-    for (size_t i = 0; i < l->runs_count; i++)
-        add_range(&b, &l->runs[i], i > 0 ? ", " : "");
-    fprintf(stderr, "zmqcat: put: lines: %.*s%snot sent: from line %" PRIu64 " on\n", (int)b.len,
-            b.data != NULL ? (const char *)b.data : "", l->runs_count > 0 ? "; " : "", l->sent + 1);
-    zc_buf_done(&b);
-    uint64_t first = l->runs_count > 0 && l->runs[0].fate == ACCEPTED ? l->runs[0].last + 1 : 1;
-    bool rest = l->runs_count <= 1 || (l->runs_count == 2 && l->runs[1].fate == REFUSED);
-    snprintf(text, sizeof text,
-             "all lines from %" PRIu64 " on are still to be put (tail -n +%" PRIu64 ")", first,
-             first);
-    if (rest && (l->runs_count == 0 || l->runs[l->runs_count - 1].fate != UNKNOWN))
-        zc_say_hint(text);
-}
-
-/* The same for programs. */
-static int report_json(const struct lines *l)
-{
-    struct zc_out out;
-    char text[128];
-    zc_out_init(&out, NULL);
-    snprintf(text, sizeof text, "{\"accepted\":%" PRIu64 ",\"sent\":%" PRIu64 ",\"lines\":[",
-             l->accepted, l->sent);
-    zc_out_str(&out, text);
-    for (size_t i = 0; i < l->runs_count; i++) {
-        const struct run *r = &l->runs[i];
-        snprintf(text, sizeof text,
-                 "%s{\"first\":%" PRIu64 ",\"last\":%" PRIu64 ",\"fate\":\"%s\"}", i > 0 ? "," : "",
-                 r->first, r->last, fate_name(r->fate));
-        zc_out_str(&out, text);
-    }
-    zc_out_str(&out, "]}\n");
-    int status = zc_out_flush(&out);
-    zc_out_done(&out);
-    return status;
-}
-
 /* Opens the input and starts the progress. Returns 0 or an exit status. */
-static int open_input(struct lines *l)
+static int open_input(struct zc_lines *l)
 {
     struct stat st;
     const struct zc_args *args = l->args;
@@ -309,7 +224,7 @@ static int open_input(struct lines *l)
 
 int zc_lines_put(const struct zc_args *args)
 {
-    struct lines l = {.args = args, .fd = -1, .options = zc_payload_options(args)};
+    struct zc_lines l = {.args = args, .fd = -1, .options = zc_payload_options(args)};
     if (args->rest_count > 1)
         return zc_say_usage(args->verb, "--lines reads --file or standard input, not arguments");
     if (args->id != NULL)
@@ -323,8 +238,8 @@ int zc_lines_put(const struct zc_args *args)
         put_all(&l);
         zc_progress_end(&l.progress, l.bytes, l.accepted);
         if (l.status != 0)
-            report(&l);
-        if (args->json && report_json(&l) != 0)
+            zc_lines_report(&l);
+        if (args->json && zc_lines_report_json(&l) != 0)
             l.status = 1;
     }
     if (l.fd > STDIN_FILENO)
