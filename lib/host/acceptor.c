@@ -1,7 +1,7 @@
 /*
  * Accepting. The kernel always gives the lowest free descriptor, so the number that accept returns
- * tells how many are left: no counting. Bus clients leave RESERVE descriptors, the administrator's
- * control socket may use some of those.
+ * tells how many are left: no counting. Bus clients and forwarded ports leave RESERVE descriptors,
+ * the administrator's control socket may use some of those.
  */
 #define _GNU_SOURCE /* accept4 */
 #include "host/acceptor.h"
@@ -134,9 +134,13 @@ int zc_acceptor_init(struct zc_acceptors *a, struct zc_host *h)
     return 0;
 }
 
-bool zc_acceptor_has_room(const struct zc_acceptors *a)
+bool zc_acceptor_allows(struct zc_acceptors *a, int fd)
 {
-    return !a->full && !a->paused;
+    if (fd >= 0 && fd < a->bus_fd_max)
+        return true;
+    warn(a, "the limit of open files is reached by forwarded ports",
+         "raise LimitNOFILE= or `ulimit -n`");
+    return false;
 }
 
 void zc_acceptor_start(struct zc_acceptors *a)

@@ -39,8 +39,9 @@ struct zc_acceptors {
 /* Files the listeners of the host's configuration; nothing is accepted yet. */
 ZC_MUST_CHECK int zc_acceptor_init(struct zc_acceptors *a, struct zc_host *h);
 void zc_acceptor_start(struct zc_acceptors *a);
-/* Descriptors are left for connections that we dial ourselves. */
-bool zc_acceptor_has_room(const struct zc_acceptors *a);
+/* Whether a client's connection that we dial ourselves may have this descriptor; says so when not.
+ */
+bool zc_acceptor_allows(struct zc_acceptors *a, int fd);
 /* A descriptor became free. */
 void zc_acceptor_fd_freed(struct zc_acceptors *a);
 /* Accepts no more; closes and unlinks the listeners. Handles close with the loop. Twice is fine. */

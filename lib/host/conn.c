@@ -301,13 +301,16 @@ void zc_conn_start(struct zc_host *h, int fd, const struct zc_listen *listen)
 }
 
 /* A non-blocking socket on its way to 127.0.0.1:port, or -1. */
-static int dial_loopback(uint16_t port)
+static int dial_loopback(struct zc_host *h, uint16_t port)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0)
+    if (!zc_acceptor_allows(&h->acceptors, fd)) {
+        if (fd >= 0)
+            close(fd);
         return -1;
+    }
     if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
         (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 && errno != EINPROGRESS)) {
         close(fd);
@@ -319,7 +322,7 @@ static int dial_loopback(uint16_t port)
 
 void zc_conn_dial(struct zc_host *h, struct zc_splice *splice, uint16_t port)
 {
-    int fd = zc_acceptor_has_room(&h->acceptors) ? dial_loopback(port) : -1;
+    int fd = dial_loopback(h, port);
     struct zc_conn *c = fd >= 0 ? conn_new(h, fd) : NULL;
     if (c == NULL) {
         zc_splice_detach(splice, zc_host_now(h), false);

@@ -164,6 +164,29 @@ class Limits(Case):
                 self.assertEqual((got.returncode, got.stderr.count(b"\n")), (78, 1), got)
                 self.assertIn(b"too few open files", got.stderr)
 
+    def test_forwarded_ports_leave_files_for_the_rest(self):
+        """One spoke opens more connections than the hub may have files."""
+        relay, seen = self.relay(), []
+        with socket.create_server(("127.0.0.1", 0), backlog=200) as service, \
+                socket.create_server(("127.0.0.1", 0)) as free:
+            port, local = service.getsockname()[1], free.getsockname()[1]
+            free.close()
+            hub = self.tunnel_hub(relay, "--forward", str(port),
+                                  wrapper=["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"])
+            spoke = self.spoke(hub, "--forward", "%d:%d" % (local, port)).joined()
+            for _ in range(100):
+                c = socket.create_connection(("127.0.0.1", local))
+                self.addCleanup(c.close)
+                seen.append(c)
+            # The first ones stand; the last one finds no room.
+            seen[-1].settimeout(10 * harness.SLOW)
+            self.assertEqual(seen[-1].recv(1), b"")
+            self.assertEqual(hub.status()["tunnel"]["state"], "online")
+            self.conn(hub).sync()
+            relay.stop()
+            relay.start()
+            spoke.joined()
+
     def test_little_memory(self):
         if b"__asan" in read_file(harness.HUB):
             self.skipTest("the sanitizers need more address space")
