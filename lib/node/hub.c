@@ -278,6 +278,9 @@ void zc_hub_stats(const struct zc_hub *hub, struct zc_hub_stats *ret_stats)
         struct zc_log_status ls;
         zc_log_status(hub->log, &ls);
         st.storage = ls.state;
+        st.log_bytes = ls.bytes;
+        st.live_bytes = ls.live_bytes;
+        st.moved = ls.moved;
     }
     *ret_stats = st;
 }

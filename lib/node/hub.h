@@ -161,8 +161,9 @@ void zc_hub_say_warning(struct zc_hub *hub, struct zc_now now, const char *text)
 struct zc_hub_stats {
     uint64_t sessions, mailboxes, queued, leased, delayed, topics, waiters;
     uint64_t puts, takes, acks, redelivered, expired, dropped_subs, damaged;
-    uint64_t memory_bytes;     /* message bodies and queued output held */
-    enum zc_log_state storage; /* ZC_LOG_CLOSED when not durable and no log */
+    uint64_t memory_bytes;                 /* message bodies and queued output held */
+    enum zc_log_state storage;             /* ZC_LOG_CLOSED when not durable and no log */
+    uint64_t log_bytes, live_bytes, moved; /* of the log, see zc_log_status */
 };
 void zc_hub_stats(const struct zc_hub *hub, struct zc_hub_stats *ret_stats);
 

@@ -7,7 +7,8 @@
 
 #include "zmqc/broker.h"
 
-/* New PENDING message in mb that takes over `body` (NULL: it is in the log only); NULL (body released) when memory is refused. */
+/* New PENDING message in mb that takes over `body` (NULL: it is in the log only); NULL (body
+ * released) when memory is refused. */
 struct zc_message *zc_message_new(struct zc_broker *b, struct zc_mailbox *mb, uint64_t seq,
                                   struct zc_block *body, const struct zc_item *item);
 /* Out of every list, count and timer. Waits for a read under way. The mailbox may go with it. */

@@ -52,6 +52,17 @@ static void flush(struct world *w)
     run_calm(w, 2 * SECOND);
 }
 
+/* The log is as small as it promises: twice what lives, and some segments. */
+static void check_log(struct world *w)
+{
+    struct zc_hub_stats s;
+    zc_hub_stats(w->hub, &s);
+    uint64_t most = 2 * s.live_bytes + 5 * w->p.hub.log.segment_bytes;
+    if (s.storage == ZC_LOG_OK && s.log_bytes > most)
+        world_fail(w, "the log has %llu bytes for %llu that live", (unsigned long long)s.log_bytes,
+                   (unsigned long long)s.live_bytes);
+}
+
 void drain_all(struct world *w)
 {
     struct zc_hub_stats s;
@@ -79,6 +90,8 @@ void drain_all(struct world *w)
         losses_judge(w);
     if (!w->failed)
         check_empty(w);
+    if (!w->failed)
+        check_log(w);
     if (w->failed)
         return;
     node_stop(w);

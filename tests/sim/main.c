@@ -25,7 +25,7 @@ struct options {
 struct result {
     bool failed;
     char failure[600];
-    uint64_t hash, frames, crashes, faults, losses_allowed;
+    uint64_t hash, frames, crashes, faults, losses_allowed, moved, indexes;
     const char *profile;
 };
 
@@ -45,6 +45,8 @@ static struct result run(const struct options *o, uint64_t seed, const char *lia
     r.crashes = w->crashes;
     r.faults = w->disk.faults_done;
     r.losses_allowed = w->losses_allowed;
+    r.moved = w->moved;
+    r.indexes = w->disk.indexes_written;
     world_free(w);
     return r;
 }
@@ -118,11 +120,11 @@ static int run_one(const struct options *o)
     if (r.failed && !o->verbose)
         print_trace(trace);
     printf("seed %llu (%s): %s\n%llu frames, %llu crashes, %llu disk faults, %llu losses allowed, "
-           "hash %016llx\n",
+           "%llu records moved, %llu indexes, hash %016llx\n",
            (unsigned long long)o->first, r.profile, r.failed ? r.failure : "sound",
            (unsigned long long)r.frames, (unsigned long long)r.crashes,
            (unsigned long long)r.faults, (unsigned long long)r.losses_allowed,
-           (unsigned long long)r.hash);
+           (unsigned long long)r.moved, (unsigned long long)r.indexes, (unsigned long long)r.hash);
     printf("%d passed, %d failed\n", !r.failed, r.failed);
     free(trace);
     return r.failed;

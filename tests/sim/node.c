@@ -197,6 +197,9 @@ void node_stop(struct world *w)
 /* The hub's memory goes; sessions end without the hub noticing. */
 static void discard(struct world *w)
 {
+    struct zc_hub_stats stats;
+    zc_hub_stats(w->hub, &stats);
+    w->moved += stats.moved;
     zc_hub_free(w->hub);
     w->hub = NULL;
     w->state_since = world_ns(w);

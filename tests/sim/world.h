@@ -288,6 +288,7 @@ struct world {
     uint64_t spins; /* turns at one instant */
     int64_t crash_at, stop_at, weather_at, settle_at;
     uint64_t frames, crashes, losses_allowed;
+    uint64_t moved;           /* records that compaction copied */
     uint32_t rots, rots_read; /* bits that turned over; of them found by a reader */
     const char *liar;         /* NULL, or what the --break option names */
     uint64_t lies;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""H9: the log stays small whatever stays in it, nobody waits for that, and no crash costs a message."""
+"""H9: the log stays small whatever stays in it, nobody waits for that, and no crash costs a
+message."""
 import os, random, sys, time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
