@@ -21,6 +21,7 @@ B ?= build
 # Built with gcc's sanitizers; `make fuzz` builds with clang.
 B_ASAN ?= build-asan
 B_FUZZ ?= build-fuzz
+B_COV ?= build-coverage
 FUZZ_SECONDS ?= 60
 CC := $(if $(filter default,$(origin CC)),cc,$(CC))
 AR ?= ar
@@ -225,6 +226,11 @@ fuzz-run: $(LIBFUZZERS)
 	for f in $(LIBFUZZERS); do n=$${f##*/fuzz_}; mkdir -p $(B)/corpus/$$n; \
 		$$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
 			-artifact_prefix=$(B)/$$n- $(B)/corpus/$$n tests/fuzz/corpus/$$n || exit 1; done
+.PHONY: coverage
+coverage: ## branch coverage of lib/store and lib/zmqc, T=FILE also which branches (gcc, gcov)
+	+@$(MAKE) --no-print-directory B=$(B_COV) HARDEN= CFLAGS="-O0 -g" EXTRA_CFLAGS=--coverage \
+		programs-check programs-fuzz
+	@$(PYTHON) tests/coverage.py $(B_COV) $(T)
 lint: ## man pages, C format, Python syntax
 	mandoc -Tlint -Wwarning docs/man/*.[1-8]
 	@if command -v clang-format >/dev/null; then \
