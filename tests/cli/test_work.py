@@ -297,6 +297,29 @@ class Away(Workers):
             self.assertIn(b"its lease was over", p.stderr.read())
             self.assertEqual((self.stat()["depth"], self.stat()["leased"]), (0, 0))
 
+    def test_no_job_is_lost_when_hub_workers_and_commands_are_killed(self):
+        data = b"".join(b"job%d\n" % i for i in range(60))
+        self.assertEqual(self.z("put", "jobs", "--lines", stdin=data).returncode, 0)
+        done = self.path("done")
+        script = 'read n || :; sleep 0.05; case $ZMQCAT_ATTEMPT$n in 1*7) kill -9 $$;; esac; ' \
+                 'echo "$n" >>"%s"' % done
+        workers = [self.start("--jobs", "4", "--", "sh", "-c", script) for _ in range(2)]
+        for turn in range(3):
+            time.sleep(0.4)
+            self.bus.restart(signal.SIGKILL)
+            workers[turn % 2].kill()
+            workers[turn % 2] = self.start("--jobs", "4", "--", "sh", "-c", script)
+        stat = {}
+
+        def over():
+            stat.update(self.stat())
+            return stat["depth"] + stat["leased"] + stat["delayed"] == 0
+        wait_for(over, 30)
+        self.assertEqual(set(read_file(done).split()), set(data.split()))
+        for p in workers:
+            p.terminate()
+            self.assertEqual(p.wait(10 * SLOW), 0)
+
     def test_stops_while_the_hub_is_away(self):
         p = self.start("--", "true")
         self.waiting()
