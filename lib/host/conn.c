@@ -102,6 +102,7 @@ static bool read_once(struct zc_conn *c)
             zc_conn_drop(c);
         return false;
     }
+    h->heard = true;
     if (!zc_conn_core_attached(c)) { /* lingering: thrown away */
         if (n == 0)
             zc_conn_drop(c);

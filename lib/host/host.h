@@ -69,9 +69,12 @@ struct zc_host {
     char status_text[512]; /* as last told */
     int exit_code;
     int stop_stage;
+    int gather;   /* turns that the next disk requests may still wait for input */
     int blocking; /* work on other threads that cannot be stopped: resolving, fetching */
     bool has_loop;
     bool now_valid;
+    bool heard; /* input came in this turn */
+    bool submitting;
     bool active; /* something moved since the last status */
     bool serving;
     bool ready_told;

@@ -1,6 +1,11 @@
 /*
  * What moves in a turn: core events, then outputs, then disk requests, round after round until
  * nothing moves. Disk requests come last, so that all input of the turn shares one fsync.
+ *
+ * An fsync that ends sets clients free, which then ask for more. Those who waited meanwhile could
+ * be served at once, but then there would be two halves for ever, each waiting for the fsync of the
+ * other. So the next requests wait as long as each look at the sockets brings more input, and not
+ * for long.
  */
 #include "host/pump.h"
 
@@ -12,6 +17,8 @@
 #include "host/host.h"
 #include "host/relay.h"
 
+/* Looks at the sockets before the next disk requests. */
+#define GATHER_TURNS 8
 /* Rounds of one turn: past them the sockets are looked at first. */
 #define ROUNDS 64
 /* uv timers stand still while the machine sleeps, the core's clock does not: look this often. */
@@ -108,6 +115,8 @@ static void on_disk_done(void *arg, const struct zc_disk_completion *done)
     struct zc_host *h = arg;
     h->now_valid = false; /* an fsync may have taken long */
     h->active = true;
+    if (!h->submitting && !done->written)
+        h->gather = GATHER_TURNS;
     zc_hub_disk_done(h->config.hub, zc_host_now(h), done);
 }
 
@@ -116,10 +125,22 @@ static bool pump_disk(struct zc_host *h)
     struct zc_disk_op op;
     bool any = false;
     while (zc_hub_disk_op(h->config.hub, zc_host_now(h), &op)) {
+        h->submitting = true;
         zc_disk_submit(h->config.disk, &op, on_disk_done, h);
+        h->submitting = false;
         any = true;
     }
     return any;
+}
+
+/* Whether disk requests wait in this turn. */
+static bool gathering(struct zc_host *h)
+{
+    if (h->gather == 0)
+        return false;
+    bool more = h->gather == GATHER_TURNS || h->heard;
+    h->gather = more ? h->gather - 1 : 0;
+    return more;
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -152,7 +173,8 @@ static void on_more(uv_idle_t *idle)
 
 void zc_pump_run(struct zc_host *h)
 {
-    bool moved = true;
+    bool moved = true, hold = gathering(h);
+    h->heard = false;
     zc_disk_poll(h->config.disk);
     if (zc_hub_deadline(h->config.hub).ns <= zc_host_now(h).mono.ns)
         zc_hub_tick(h->config.hub, zc_host_now(h));
@@ -160,7 +182,7 @@ void zc_pump_run(struct zc_host *h)
         moved = pump_events(h);
         if (!h->ended && pump_outputs(h))
             moved = true;
-        if (!h->ended && pump_disk(h))
+        if (!h->ended && !hold && pump_disk(h))
             moved = true;
         if (!h->ended && h->relay != NULL && zc_relay_run(h->relay))
             moved = true;
@@ -170,7 +192,7 @@ void zc_pump_run(struct zc_host *h)
     }
     if (h->ended)
         return;
-    if (moved)
+    if (moved || hold)
         uv_idle_start(&h->more, on_more);
     else
         uv_idle_stop(&h->more);

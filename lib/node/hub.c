@@ -130,6 +130,9 @@ void zc_hub_sent(struct zc_hub *hub, struct zc_session *s, struct zc_now now, si
     zc_broker_sent(hub->broker, s, now, n);
 }
 
+/* Bytes to sync on the loop: more may take long. */
+#define INLINE_SYNC_MAX 65536
+
 bool zc_hub_disk_op(struct zc_hub *hub, struct zc_now now, struct zc_disk_op *ret_op)
 {
     if (hub->log == NULL || hub->unusable)
@@ -139,8 +142,9 @@ bool zc_hub_disk_op(struct zc_hub *hub, struct zc_now now, struct zc_disk_op *re
     if (!zc_log_op(hub->log, now, ret_op))
         return false;
     /* On the loop an fsync would stop everybody: it may only stop the one who waits for it. */
-    if (ret_op->sync && hub->broker->sessions_count > 1)
-        ret_op->inline_ok = false;
+    if (ret_op->sync)
+        ret_op->inline_ok = hub->broker->sessions_count == 1 && ret_op->len <= INLINE_SYNC_MAX &&
+                            hub->config.log.sync == ZC_LOG_SYNC_ALWAYS;
     return true;
 }
 
