@@ -139,11 +139,16 @@ static void ask_path(const struct zc_args *args, struct zc_out *out)
 int zc_ask_ping(const struct zc_args *args)
 {
     struct zmqcat *bus = NULL;
-    int status = zc_open_within(args, PING_MS, &bus);
-    if (status != 0)
-        return status;
     struct zc_out out;
+    int status = zc_open_within(args, PING_MS, &bus);
     zc_out_init(&out, bus);
+    if (status != 0) {
+        if (args->verbose)
+            ask_path(args, &out);
+        int written = zc_out_flush(&out);
+        zc_out_done(&out);
+        return written != 0 ? written : status;
+    }
     int64_t start = zc_clock_us();
     int rc = zmqcat_ping(bus, PING_MS);
     int64_t took = zc_clock_us() - start;

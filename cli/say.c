@@ -48,6 +48,9 @@ int zc_say_bus(const struct zc_args *args, const struct zmqcat *bus, int rc)
         {"too_large", "a payload may have 1 MiB unless the hub was started with another "
                       "--max-payload"},
         {"denied", "names that begin with $ are the hub's own"},
+        {"unknown_op",
+         "an older hub, or the wrong socket: the bus serves messages, the control socket "
+         "(.ctl) status and trace"},
         {"unroutable", "without --if-consumer it would wait there for somebody"},
         {"storage", "see the hub's log and `zmqcat status`: its disk may be full"},
     };

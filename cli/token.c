@@ -46,6 +46,10 @@ static int ask(const struct zc_args *args, struct zmqcat *bus)
     const char *json;
     size_t len;
     int rc = zmqcat_query(bus, args->verb, NULL, 0, NULL, &json, &len);
+    if (rc == ZMQCAT_ERR && strcmp(zmqcat_error_code(bus), "unknown_op") == 0)
+        return zc_say_fail(1, args->verb, NULL,
+                           "there is no token here: this is a spoke, or a hub that serves its own "
+                           "host only (--local): ask at the hub that spokes join");
     return rc != ZMQCAT_OK ? zc_say_bus(args, bus, rc) : print_token(args, json, len);
 }
 

@@ -154,9 +154,15 @@ static int first_token(struct daemon *d)
                         d->source.shown);
         return 0;
     }
-    refuse_token(d, why);
-    /* A credential that is not there yet is met by starting again. */
-    return err == ZC_ENOENT ? 1 : ZC_OPTIONS_CONFIG;
+    if (err != ZC_ENOENT) {
+        refuse_token(d, why);
+        return ZC_OPTIONS_CONFIG;
+    }
+    zc_logsink_line(&d->log, ZC_LOGSINK_ERR,
+                    "%s: %s: put what `zmqcat token` prints at the hub into /etc/credstore/token, "
+                    "or where LoadCredential= of the service says",
+                    d->source.shown, why);
+    return 1; /* one that is there later is met by starting again */
 }
 
 /* ---- the process ---- */

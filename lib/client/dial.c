@@ -28,12 +28,21 @@
 #define START_HINT "start a hub with `zmqcat serve --local`, or name its socket with --listen"
 #define GROUP_HINT                                                                                 \
     "only the socket's group may use it: join that group and log in again, or use sudo"
+#define OWNER_HINT "only its owner and root may use it: use sudo"
 #define CONTROL_HINT "start a hub, or name its control socket with --control"
 
 static int refuse(struct zmqcat *bus, int rc, const char *what, const char *why)
 {
     snprintf(bus->why, sizeof bus->why, "%s: %s", what, why);
     return rc;
+}
+
+/* What helps when a socket may not be used. */
+static const char *denied_hint(const char *path)
+{
+    struct stat st;
+    bool grouped = stat(path, &st) == 0 && (st.st_mode & S_IWGRP) != 0;
+    return grouped ? GROUP_HINT : OWNER_HINT;
 }
 
 static int dial_parsed(struct zmqcat *bus, const struct zc_address *a)
@@ -46,7 +55,7 @@ static int dial_parsed(struct zmqcat *bus, const struct zc_address *a)
         int err = errno;
         snprintf(text, sizeof text, "%s", why != NULL ? why : strerror(err));
         if (a->kind == ZC_ADDRESS_UNIX && err == EACCES)
-            snprintf(text, sizeof text, "%s: " GROUP_HINT, strerror(err));
+            snprintf(text, sizeof text, "%s: %s", strerror(err), denied_hint(a->path));
         if (a->kind == ZC_ADDRESS_UNIX && (err == ENOENT || err == ECONNREFUSED))
             snprintf(text, sizeof text, "%s: " START_HINT, strerror(err));
         return refuse(bus, ZMQCAT_FAILED, bus->address, text);
@@ -107,8 +116,9 @@ static int try_default(const char *path, char *found, size_t cap)
     const char *gap = used > 0 ? "; " : "";
     int fd = zc_connect_unix(path);
     if (fd < 0) {
-        snprintf(found + used, cap - used, "%s%s: %s%s", gap, path, strerror(errno),
-                 errno == EACCES ? ": " GROUP_HINT : "");
+        int why = errno;
+        snprintf(found + used, cap - used, "%s%s: %s%s%s", gap, path, strerror(why),
+                 why == EACCES ? ": " : "", why == EACCES ? denied_hint(path) : "");
         return -1;
     }
     uid_t uid = (uid_t)-1;
@@ -140,8 +150,10 @@ static int dial_default(struct zmqcat *bus, const char *const paths[2], const ch
             snprintf(bus->warning, sizeof bus->warning, "skipped %s", found);
         return ZMQCAT_OK;
     }
-    if (found[0] != '\0')
-        return refuse(bus, ZMQCAT_FAILED, found, hint);
+    if (found[0] != '\0') {
+        snprintf(bus->why, sizeof bus->why, "%s; or %s", found, hint);
+        return ZMQCAT_FAILED;
+    }
     snprintf(bus->why, sizeof bus->why, "no hub found (tried %s and %s): %s", paths[0], paths[1],
              hint);
     return ZMQCAT_FAILED;

@@ -142,7 +142,7 @@ static void token(struct zc_hub_tunnel *net, struct zc_session *s, const struct 
     struct zc_buf j = {0};
     if (zc_hub_token(net->hub, text) != 0) {
         zc_reply_err(net->hub->broker, s, m->id, "unavailable",
-                     "token: no relay is known yet: try again, or see zmqcat status");
+                     "no relay is known yet: try again, or see zmqcat status");
         return;
     }
     int err = put_text(&j, "{\"token\":", text);
@@ -156,11 +156,11 @@ static void rotate(struct zc_hub_tunnel *net, struct zc_session *s, const struct
 {
     const char *why = NULL;
     if (!net->has_psk)
-        why = "rotate: this hub runs with --no-psk: its token has no secret to replace";
+        why = "this hub runs with --no-psk: its token has no secret to replace";
     else if (net->rotating)
-        why = "rotate: another one is under way";
+        why = "another one is under way";
     else if (!net->has_token_node)
-        why = "rotate: no relay is known yet: try again, or see zmqcat status";
+        why = "no relay is known yet: try again, or see zmqcat status";
     if (why != NULL) {
         zc_reply_err(net->hub->broker, s, m->id, net->has_psk ? "unavailable" : "denied", why);
         return;
@@ -197,7 +197,7 @@ void zc_hub_admin_rotated(struct zc_hub_tunnel *net, struct zc_now now, const ch
         token(net, s, &b->in);
         return;
     }
-    snprintf(text, sizeof(text), "rotate: the new key could not be saved: %s", why);
+    snprintf(text, sizeof(text), "the new key could not be saved: %s", why);
     zc_reply_err(b, s, b->in.id, "storage", text);
 }
 

@@ -147,6 +147,19 @@ class DefaultSocket(harness.Case):
             self.assertEqual(self.z("ping", *args, **env).returncode, 1)
             self.assertIn(b"hello", squatter.got[before:])
 
+    def test_a_socket_of_others_says_who_may_use_it(self):
+        for mode, who, other in ((0o660, b"join that group", b"only its owner"),
+                                 (0o600, b"only its owner", b"group")):
+            path = self.squat(os.path.join(self.dir, "%o" % mode)).path
+            os.chmod(path, mode)
+            for got in (self.z("ping", system=path), self.z("ping", "--listen", path),
+                        self.z("status", "--control", path)):
+                with self.subTest(got.args):
+                    self.assertEqual((got.returncode, got.stdout), (1, b""))
+                    self.assertIn(b"Permission denied: only", got.stderr)
+                    self.assertIn(who, got.stderr)
+                    self.assertNotIn(other, got.stderr)
+
     def test_roots_and_the_callers_own_hub_are_used(self):
         hub = self.hub("--socket-mode", "0666", listen="unix://" + DEFAULT, start=False)
         hub.path = DEFAULT

@@ -97,6 +97,12 @@ class Bus(Case):
             self.assertGreaterEqual(peer["handshake_age_s"], 0)
         self.assertIn(b"tunnel.state", cli("status", "--listen", self.s.listen).stdout)
 
+    def test_ping_when_the_relay_is_away(self):
+        self.r.stop()
+        wait_for(lambda: self.s.status()["tunnel"]["state"] != "up")
+        got = cli("ping", "-v", listen=self.s.listen)
+        self.assertEqual((got.returncode, got.stdout), (3, b"path none\n"), got.stderr)
+
     def test_stop_is_clean(self):
         c = self.conn(self.s, hello=True)
         c.send(v=1, op="take", name="never", id="t")

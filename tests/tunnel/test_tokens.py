@@ -66,6 +66,23 @@ class Tokens(Case):
         got = self.spoke(None, env={"CREDENTIALS_DIRECTORY": os.path.dirname(path)},
                          start=False).run()
         self.assertEqual(got.returncode, 1, got.stderr)
+        self.assertIn(b"/etc/credstore/token", got.stderr)
+
+    def test_spokes_and_hubs_of_one_host_have_no_token(self):
+        for d in (self.spoke(self.tunnel_hub(self.r)).joined(), self.hub()):
+            for verb in ("token", "rotate"):
+                got = cli(verb, listen=d.listen)
+                self.assertEqual(got.returncode, 1)
+                self.assertRegex(got.stderr, rb"\Azmqcat: %s: there is no token here: .*--local"
+                                 % verb.encode())
+
+    def test_no_token_before_a_relay_is_known(self):
+        os.unlink(self.r.map)
+        h = self.tunnel_hub(self.r)
+        for verb in ("token", "rotate"):
+            got = cli(verb, listen=h.listen)
+            self.assertEqual(got.returncode, 1)
+            self.assertRegex(got.stderr, rb"\Azmqcat: %s: no relay is known yet" % verb.encode())
 
     def test_no_token_at_all(self):
         env = {k: v for k, v in os.environ.items() if k != "CREDENTIALS_DIRECTORY"}
