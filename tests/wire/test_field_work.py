@@ -101,7 +101,8 @@ class H7(harness.Case):
         hub = self.hub("--segment", "64k", durable=True)
         rng = random.Random(7)
         c = self.conn(hub)
-        jobs = [b"%04d " % n + bytes(rng.choice(b"abcdefgh") for _ in range(rng.choice((0, 90, 300))))
+        sizes = [rng.choice((0, 90, 300)) for _ in range(1000)]
+        jobs = [b"%04d " % n + bytes(rng.choice(b"abcdefgh") for _ in range(sizes[n]))
                 for n in range(1000)]
         for job in jobs:
             c.send(v=1, op="put", name="q", text=job.decode())
@@ -143,6 +144,7 @@ class H8(harness.Case):
         shim = Shim()
         hub = self.hub("--segment", "64k", durable=True, env=shim.env)
         c, told = self.conn(hub), []
+        c.sync()  # the log is open
         shim.write_errno = errno.EIO
         setattr(shim, knob, n)
         for i in range(12):
