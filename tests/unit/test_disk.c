@@ -173,6 +173,37 @@ TEST(disk_sets_damaged_segments_aside)
     teardown();
 }
 
+TEST(disk_indexes_beside_segments)
+{
+    struct stat st;
+    uint8_t got[32] = {0};
+    char file[160];
+    struct zc_disk_op op = {.kind = ZC_DISK_INDEX_READ, .segment = 3, .data = got, .len = 32};
+    setup();
+    CHECK_INT(open_disk(), 0);
+    CHECK_INT(op_create(3), 0);
+    CHECK_INT(run(op), ZC_ENOENT);
+    for (int again = 0; again < 2; again++) {
+        uint8_t text[] = "indexed and longer";
+        size_t len = again == 0 ? sizeof(text) : 7;
+        CHECK_INT(run((struct zc_disk_op){
+                      .kind = ZC_DISK_INDEX_WRITE, .segment = 3, .data = text, .len = len}),
+                  (int64_t)len);
+        CHECK_INT(run(op), (int64_t)len);
+        CHECK(memcmp(got, text, len) == 0);
+    }
+    op.offset = 4;
+    CHECK_INT(run(op), 3);
+    /* The segment is another file, and neither is taken for something foreign. */
+    snprintf(file, sizeof(file), "%s/00000003.zidx", path);
+    CHECK(stat(file, &st) == 0 && (st.st_mode & 0777) == 0600 && st.st_size == 7);
+    reopen();
+    CHECK_INT(count, 1);
+    CHECK_INT(run((struct zc_disk_op){.kind = ZC_DISK_REMOVE, .segment = 3, .sync_dir = true}), 0);
+    CHECK(stat(file, &st) != 0);
+    teardown();
+}
+
 TEST(disk_inline_after_measuring)
 {
     uint8_t byte = 'x';

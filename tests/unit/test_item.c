@@ -72,3 +72,29 @@ TEST(bent_lengths_never_read_outside)
     }
     zc_block_unref(b);
 }
+
+TEST(head_is_enough_but_for_headers_and_payload)
+{
+    struct zc_item in, out;
+    struct zc_block *b = sample(&in);
+    size_t head = zc_item_head(zc_block_slice(b));
+    CHECK_INT(head, ZC_ITEM_FIXED + 4 + 4 + 2 + 5);
+    for (size_t len = 0; len <= b->len; len++) {
+        uint8_t *copy = malloc(len + 1);
+        memcpy(copy, b->data, len);
+        int err = zc_item_decode_head(zc_slice(copy, len), b->len, &out);
+        CHECK_INT(err, len < head ? ZC_EBADMSG : 0);
+        if (err == 0) {
+            CHECK(zc_slice_eq(out.name, in.name) && zc_slice_eq(out.id, in.id));
+            CHECK(zc_slice_eq(out.from, in.from) && zc_slice_eq(out.by, in.by));
+            CHECK_INT(out.payload.len, 3);
+            CHECK_INT(out.due_ms, INT64_MAX);
+            CHECK((out.payload.data != NULL) == (len == b->len));
+        }
+        /* A length that does not fit. */
+        CHECK_INT(zc_item_decode_head(zc_slice(copy, len), b->len - 1, &out), ZC_EBADMSG);
+        CHECK_INT(zc_item_head(zc_slice(copy, len)), len < head ? len : head);
+        free(copy);
+    }
+    zc_block_unref(b);
+}
