@@ -91,7 +91,7 @@ void zc_tunnel_server_meow(struct zc_tunnel *t, struct zc_now now, const struct 
         t->refused++;
         return;
     }
-    p->heard_at = now.mono;
+    /* A meow proves nothing: it keeps no peer from being forgotten. */
     if (!zc_list_linked(&p->owed))
         zc_list_push(&t->owed, &p->owed);
     p->came_back = true;
