@@ -190,7 +190,7 @@ help: ## this list
 
 # ---- what must be there to build and test ----
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
-	libssl-dev python3 mandoc socat strace systemd systemd-container nix-bin
+	libssl-dev python3 mandoc socat strace systemd systemd-container nix-bin zsh fish
 DEBIAN_DEV := clang libclang-rt-dev llvm clang-format
 .PHONY: deps deps-dev
 deps: ## install what the build and the tests need (apt; elsewhere the names are printed)
