@@ -3,8 +3,8 @@
  * is O(1) even when many nodes share one hash on purpose.
  *
  * Most look-ups of the broker find nothing (a new id is no duplicate), and in a large map each node
- * of a chain is a miss of the processor's caches. So each bucket has a byte with one bit for each of
- * the eight kinds of hash that its chain may hold, which answers most of them.
+ * of a chain is a miss of the processor's caches. So each bucket has a byte with one bit for each
+ * of the eight kinds of hash that its chain may hold, which answers most of them.
  * Deliberately absent: iteration over all nodes (owners keep lists) and key storage.
  */
 #include <sodium.h>
