@@ -74,6 +74,11 @@ static struct zc_message *make_message(struct zc_broker *b, const struct zc_sess
     return msg;
 }
 
+static void unroutable(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+{
+    zc_reply_err(b, s, m->id, "unroutable", "nobody waits on or reads this mailbox");
+}
+
 static bool full(const struct zc_broker *b, const struct zc_mailbox *mb)
 {
     return mb->queued + mb->delayed + mb->pending >= b->limits.mailbox_cap;
@@ -140,7 +145,7 @@ static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_m
         return KNOWN;
     if (!request && m->condition.len > 0 &&
         !has_consumer(mb, zc_filter_hash(b->key, zc_op_from(s, m)))) {
-        zc_reply_err(b, s, m->id, "unroutable", "nobody waits on or reads this mailbox");
+        unroutable(b, s, m);
         return REFUSED;
     }
     if (over_on_arrival(b, m)) {
@@ -192,12 +197,18 @@ void zc_op_put(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         zc_reply_err(b, s, m->id, "invalid", "if: the only condition is `consumer`");
         return;
     }
-    struct zc_mailbox *mb = mailbox(b, s, m);
-    if (mb == NULL)
-        return;
     s->has_put = true;
     uint8_t id[ZC_MSG_MESSAGE_ID_MAX];
     size_t scope, len = message_id(b, s, m->id, id, &scope);
+    bool none = m->condition.len > 0 && zc_broker_mailbox(b, m->name, false, NULL, NULL) == NULL;
+    if (none && !(s->scope != NULL && scope > 0 &&
+                  zc_seen_has(b, zc_seen_hash(m->name, zc_slice(id, len))))) {
+        unroutable(b, s, m);
+        return;
+    }
+    struct zc_mailbox *mb = mailbox(b, s, m);
+    if (mb == NULL)
+        return;
     uint64_t ticket;
     if (store(b, s, mb, m, zc_slice(id, len), false, &ticket) != REFUSED)
         zc_reply_ok(b, s, m->id, m->name, ticket);
