@@ -39,6 +39,7 @@ int zc_operate_purge(const struct zc_args *args);
 int zc_operate_mv(const struct zc_args *args);
 int zc_operate_bind(const struct zc_args *args);
 int zc_operate_unbind(const struct zc_args *args);
+int zc_store_run(const struct zc_args *args);
 int zc_bench_run(const struct zc_args *args);
 int zc_key_gen(const struct zc_args *args);
 int zc_key_node(const struct zc_args *args);

@@ -11,6 +11,7 @@
 #include "host/clock.h"
 #include "host/disk.h"
 #include "host/host.h"
+#include "host/import.h"
 #include "hub_options.h"
 #include "hub_tunnel.h"
 #include "node/hub.h"
@@ -28,6 +29,30 @@ struct daemon {
     struct zc_host host;
 };
 
+static bool unusable(int err)
+{
+    return err == ZC_EEXIST || err == ZC_EACCES || err == ZC_ENOENT || err == ZC_EINVAL ||
+           err == ZC_EBADMSG;
+}
+
+/* The mailbox file of the Go program at the store's path becomes a log. 0 or the exit code. */
+static int import_file(struct daemon *d, const char *shown)
+{
+    char why[ZC_IMPORT_WHY_MAX];
+    int64_t count;
+    int r = zc_import_start(d->options.mailbox, d->options.hub.log.segment_bytes, &count, why);
+    if (r != 0) {
+        zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "--mailbox \"%s\": %s", shown, why);
+        return unusable(r) ? ZC_OPTIONS_CONFIG : 1;
+    }
+    if (count >= 0)
+        zc_logsink_line(&d->log, ZC_LOGSINK_NOTICE,
+                        "imported %lld messages of the mailbox file \"%s\", which is now "
+                        "\"%s.imported\"",
+                        (long long)count, shown, shown);
+    return 0;
+}
+
 /* Opens the store's directory when there is one. 0 or the exit code. */
 static int open_store(struct daemon *d)
 {
@@ -35,6 +60,10 @@ static int open_store(struct daemon *d)
     char why[ZC_DISK_WHY_MAX], escaped[300];
     if (o->mailbox == NULL)
         return 0;
+    zc_text_escape(escaped, sizeof(escaped), zc_slice_str(o->mailbox));
+    int code = import_file(d, escaped);
+    if (code != 0)
+        return code;
     int r =
         zc_disk_open(o->mailbox, &d->disk, &o->hub.log.segments, &o->hub.log.segments_count, why);
     if (r == 0) {
@@ -42,10 +71,8 @@ static int open_store(struct daemon *d)
         o->hub.storage_path = o->mailbox;
         return 0;
     }
-    zc_text_escape(escaped, sizeof(escaped), zc_slice_str(o->mailbox));
     zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "--mailbox \"%s\": %s", escaped, why);
-    bool unusable = r == ZC_EEXIST || r == ZC_EACCES || r == ZC_ENOENT || r == ZC_EINVAL;
-    return unusable ? ZC_OPTIONS_CONFIG : 1;
+    return unusable(r) ? ZC_OPTIONS_CONFIG : 1;
 }
 
 /* Makes the hub; 0 or the exit code. */

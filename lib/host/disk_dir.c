@@ -48,26 +48,6 @@ static int refuse_errno(struct why *w, const char *what)
     return refuse(w, zc_disk_io_err(e), "%s: %s", what, strerror(e));
 }
 
-/* The path is no directory: says what it is. */
-static int refuse_file(const char *path, struct why *w)
-{
-    char first = 0;
-    size_t len = strlen(path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0) {
-        struct stat st;
-        if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || read(fd, &first, 1) != 1)
-            first = 0;
-        close(fd);
-    }
-    if (first == '{' || (len >= 5 && strcmp(path + len - 5, ".json") == 0))
-        return refuse(
-            w, ZC_EEXIST,
-            "is a mailbox file in JSON form, which this version cannot import; it is left "
-            "as it is: name a directory instead, new or empty");
-    return refuse(w, ZC_EEXIST, "is a file, not a directory: name a directory, new or empty");
-}
-
 static int open_directory(const char *path, struct zc_disk_dir *dir, struct why *w)
 {
     bool made = mkdir(path, 0700) == 0;
@@ -77,7 +57,10 @@ static int open_directory(const char *path, struct zc_disk_dir *dir, struct why 
         return refuse_errno(w, "cannot be created");
     dir->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir->fd < 0)
-        return errno == ENOTDIR ? refuse_file(path, w) : refuse_errno(w, "cannot be opened");
+        return errno == ENOTDIR ? refuse(w, ZC_EEXIST,
+                                         "is a file, not a directory: name a directory, new or "
+                                         "empty")
+                                : refuse_errno(w, "cannot be opened");
     if (!made)
         return 0;
     /* The new name itself must survive a power loss before anything in it is promised. */

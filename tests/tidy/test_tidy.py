@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "client": ("base", "zmqc"),
 }
 PROGRAMS_MAY_INCLUDE = {"daemons": CORE + ("host",),
-                        "cli": ("base", "crypto", "zmqc", "host", "client")}
+                        "cli": CORE + ("host", "client")}
 CORE_SYSTEM_HEADERS = {
     "stdbool.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "stdio.h", "inttypes.h",
     "limits.h", "stdarg.h", "sodium.h", "emmintrin.h", "nmmintrin.h", "arm_acle.h", "cjson/cJSON.h",

@@ -91,14 +91,6 @@ TEST(disk_refuses_what_is_not_a_log)
     write_file(path, "hello");
     CHECK_INT(open_disk(), ZC_EEXIST);
     CHECK(strstr(why, "is a file") != NULL);
-    snprintf(path, sizeof(path), "%s/state.json", base);
-    write_file(path, "{\"boxes\":{}}");
-    CHECK_INT(open_disk(), ZC_EEXIST);
-    CHECK(strstr(why, "import") != NULL);
-    snprintf(path, sizeof(path), "%s/state", base);
-    write_file(path, "{\"boxes\":{}}");
-    CHECK_INT(open_disk(), ZC_EEXIST);
-    CHECK(strstr(why, "import") != NULL);
     CHECK(mkfifo("/dev/null", 0600) != 0);
     snprintf(path, sizeof(path), "%s/fifo", base);
     CHECK(mkfifo(path, 0600) == 0);

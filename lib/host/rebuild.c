@@ -1,0 +1,293 @@
+/* PATH.new and its way to PATH, see rebuild.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* renameat2 */
+#endif
+#include "host/rebuild.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/le.h"
+#include "host/disk_io.h"
+#include "store/record.h"
+
+/* In PATH.new, so that a log of somebody else with such a name is never taken for ours. */
+#define MARK "rebuilding"
+
+static int refuse(struct zc_rebuild *r, int err, const char *what, const char *why)
+{
+    snprintf(r->text, sizeof(r->text), "%s: %s", what, why);
+    r->why = r->text;
+    return err;
+}
+
+static int refuse_errno(struct zc_rebuild *r, const char *what)
+{
+    int e = errno;
+    return refuse(r, zc_disk_io_err(e), what, strerror(e));
+}
+
+int zc_rebuild_sync_parent(const char *path)
+{
+    char copy[PATH_MAX];
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    while (len > 0 && path[len - 1] != '/')
+        len--;
+    if (len >= sizeof(copy))
+        return ZC_EINVAL;
+    memcpy(copy, path, len);
+    memcpy(copy + len, ".", 2);
+    int fd = open(copy, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) /* one that may not be read is not synced, as when the log's directory is made */
+        return errno == EACCES ? 0 : zc_disk_io_err(errno);
+    int err = zc_disk_io_sync_dir(fd);
+    close(fd);
+    return err;
+}
+
+enum kind { OURS, ASIDE, FOREIGN };
+
+static enum kind kind_of(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+    if (strcmp(name, "lock") == 0 || strcmp(name, MARK) == 0 || strcmp(name, ".") == 0 ||
+        strcmp(name, "..") == 0)
+        return OURS;
+    if (digits >= 8 && (strcmp(name + digits, ".zlog") == 0 || strcmp(name + digits, ".zidx") == 0))
+        return OURS;
+    return digits >= 8 && strncmp(name + digits, ".damaged", 8) == 0 ? ASIDE : FOREIGN;
+}
+
+/* Goes through the names in fd. Without `remove_all` only judges: false when one is foreign, or set
+ * aside and there is no keep_fd for it. */
+static bool walk(int fd, int keep_fd, bool remove_all)
+{
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
+    struct dirent *e;
+    bool fine = d != NULL;
+    if (d == NULL && copy >= 0)
+        close(copy);
+    while (fine && (e = readdir(d)) != NULL) {
+        enum kind kind = kind_of(e->d_name);
+        if (kind == FOREIGN || (kind == ASIDE && keep_fd < 0))
+            fine = false;
+        else if (remove_all && kind == ASIDE)
+            fine = renameat(fd, e->d_name, keep_fd, e->d_name) == 0;
+        else if (remove_all && e->d_name[0] != '.')
+            fine = unlinkat(fd, e->d_name, 0) == 0;
+    }
+    if (d != NULL)
+        closedir(d);
+    return fine;
+}
+
+/* PATH.new is one of ours: it has the mark, or nothing in it yet. */
+static bool ours(const struct zc_disk_dir *dir)
+{
+    return dir->count == 0 || faccessat(dir->fd, MARK, F_OK, 0) == 0;
+}
+
+static int mark(const struct zc_disk_dir *dir)
+{
+    int fd = openat(dir->fd, MARK, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return zc_disk_io_err(errno);
+    close(fd);
+    return zc_disk_io_sync_dir(dir->fd);
+}
+
+bool zc_rebuild_marked(const char *path, bool unmark)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool marked = fd >= 0 && faccessat(fd, MARK, F_OK, 0) == 0;
+    if (marked && unmark)
+        unlinkat(fd, MARK, 0);
+    if (fd >= 0)
+        close(fd);
+    return marked;
+}
+
+bool zc_rebuild_empty(const char *path)
+{
+    DIR *d = opendir(path);
+    struct dirent *e;
+    bool empty = d != NULL;
+    while (empty && (e = readdir(d)) != NULL)
+        empty = e->d_name[0] == '.' && (e->d_name[1] == '\0' || strcmp(e->d_name, "..") == 0);
+    if (d != NULL)
+        closedir(d);
+    return empty;
+}
+
+/* Removes the directory of a log and what is in it. Nothing is touched when other files are there.
+ * 0 when there is none. */
+static int remove_log(const char *path, int keep_fd)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : ZC_EEXIST;
+    bool done = walk(fd, keep_fd, false) && walk(fd, keep_fd, true);
+    close(fd);
+    return done && rmdir(path) == 0 ? 0 : ZC_EEXIST;
+}
+
+int zc_rebuild_begin(struct zc_rebuild *r, const char *path, uint64_t segment_bytes)
+{
+    *r = (struct zc_rebuild){.path = path, .log = {.dir = {.fd = -1, .lock_fd = -1}}};
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    int n = snprintf(r->new_path, sizeof(r->new_path), "%.*s.new", (int)len, path);
+    if (n < 0 || (size_t)n >= sizeof(r->new_path))
+        return refuse(r, ZC_EINVAL, "cannot be written anew", "its path is too long");
+    /* Whoever is at work there holds the lock; its files must not be taken from it. */
+    struct zc_disk_dir dir;
+    char why[ZC_OFFLINE_WHY_MAX];
+    struct stat st;
+    if (lstat(r->new_path, &st) == 0) {
+        int err = zc_disk_dir_open(r->new_path, &dir, why, sizeof(why));
+        if (err != 0)
+            return refuse(r, err, "what lies at the same path plus .new", why);
+        err = ours(&dir) ? remove_log(r->new_path, -1) : ZC_EEXIST;
+        zc_disk_dir_done(&dir);
+        if (err != 0)
+            return refuse(r, err, "what lies at the same path plus .new",
+                          "is not what an earlier import left: move it away");
+    }
+    int err =
+        zc_offline_open(&r->log, r->new_path, ZC_OFFLINE_WRITE, segment_bytes, ZC_LOG_SYNC_NEVER);
+    struct zc_log_event ev;
+    r->open = err == 0;
+    if (err == 0 && (err = mark(&r->log.dir)) != 0)
+        return refuse(r, err, "the log beside it cannot be made", zc_err_text(err));
+    while (err == 0 && (err = zc_offline_event(&r->log, &ev)) == 1 && ev.kind != ZC_LOG_READY)
+        err = 0;
+    return err == 1 ? 0 : refuse(r, err, "the log beside it", r->log.why);
+}
+
+/* After an append: lets the disk follow. */
+static int appended(struct zc_rebuild *r, int64_t ticket)
+{
+    struct zc_log_event ev;
+    int err = 0;
+    if (ticket < 0)
+        return refuse(r, (int)ticket, "the log beside it", zc_err_text((int)ticket));
+    if (!zc_log_backlogged(r->log.log))
+        return 0;
+    while ((err = zc_offline_event(&r->log, &ev)) == 1)
+        continue;
+    return err == 0 ? 0 : refuse(r, err, "the log beside it", r->log.why);
+}
+
+int zc_rebuild_put(struct zc_rebuild *r, uint64_t seq, struct zc_slice body, bool state,
+                   uint32_t attempt, int64_t due_ms)
+{
+    uint8_t fields[12];
+    if (body.len > ZC_RECORD_BODY_MAX)
+        return refuse(r, ZC_ELIMIT, "a message", "it is too large");
+    r->seq = seq > r->seq ? seq : r->seq;
+    int err = appended(r, zc_log_append(r->log.log, ZC_RECORD_PUT, seq, body, false, NULL));
+    if (err != 0 || !state)
+        return err;
+    zc_le_put(fields, attempt, 4);
+    zc_le_put(fields + 4, (uint64_t)due_ms, 8);
+    return appended(r, zc_log_append(r->log.log, ZC_RECORD_STATE, seq,
+                                     zc_slice(fields, sizeof(fields)), false, NULL));
+}
+
+int zc_rebuild_add(struct zc_rebuild *r, enum zc_record_type type, uint64_t seq,
+                   struct zc_slice body)
+{
+    r->seq = seq > r->seq ? seq : r->seq;
+    return appended(r, zc_log_append(r->log.log, type, seq, body, false, NULL));
+}
+
+/* What root has made belongs to whom the old one, or the directory around it, belongs to. */
+static int own(struct zc_rebuild *r)
+{
+    struct stat st;
+    struct dirent *e;
+    int fd, err = 0;
+    if (geteuid() != 0 || (stat(r->path, &st) != 0 && fstatat(r->log.dir.fd, "..", &st, 0) != 0))
+        return 0;
+    fd = openat(r->log.dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return ZC_EIO;
+    }
+    while (err == 0 && (e = readdir(d)) != NULL)
+        if (strcmp(e->d_name, "..") != 0)
+            err = fchownat(fd, e->d_name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
+    closedir(d);
+    return err == 0 ? 0 : ZC_EACCES;
+}
+
+int zc_rebuild_sync(struct zc_rebuild *r)
+{
+    int err = zc_offline_finish(&r->log);
+    if (err != 0)
+        return refuse(r, err, "the log beside it", r->log.why);
+    err = own(r);
+    if (err != 0)
+        return refuse(r, err, "the log beside it", "cannot be given to the owner of the other");
+    err = zc_disk_io_sync_dir(r->log.dir.fd);
+    if (err == 0)
+        err = zc_rebuild_sync_parent(r->new_path);
+    return err == 0 ? 0 : refuse(r, err, "the log beside it cannot be synced", zc_err_text(err));
+}
+
+/* Two names change places in one step. */
+static int swap(const char *a, const char *b)
+{
+#if defined(__APPLE__)
+    return renamex_np(a, b, RENAME_SWAP);
+#elif defined(RENAME_EXCHANGE)
+    return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+#else
+    (void)a;
+    (void)b;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+int zc_rebuild_place(struct zc_rebuild *r, bool replace)
+{
+    int old = replace ? open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    bool fits = !replace || (old >= 0 && walk(old, r->log.dir.fd, false));
+    if (old >= 0)
+        close(old);
+    if (!fits)
+        return refuse(r, ZC_EEXIST, "it", "holds other files beside the log: move them away");
+    int moved = replace ? swap(r->new_path, r->path) : rename(r->new_path, r->path);
+    if (moved != 0)
+        return refuse_errno(r, "the log beside it cannot take its place");
+    r->open = false;
+    int err = zc_rebuild_sync_parent(r->path);
+    unlinkat(r->log.dir.fd, MARK, 0);
+    if (err != 0)
+        return refuse(r, err, "its directory cannot be synced", zc_err_text(err));
+    if (replace && remove_log(r->new_path, r->log.dir.fd) != 0)
+        return refuse(r, ZC_EEXIST, "what it held before is now at the same path plus .new",
+                      "it cannot be removed");
+    return 0;
+}
+
+void zc_rebuild_done(struct zc_rebuild *r)
+{
+    if (r->open)
+        (void)!remove_log(r->new_path, -1);
+    r->open = false;
+    zc_offline_done(&r->log);
+}

@@ -1,0 +1,48 @@
+/*
+ * A log written anew beside its place: PATH.new is filled and synced, then takes the place of PATH
+ * in one step of the file system. Until then PATH is as it was, whatever fails; a PATH.new that was
+ * left behind is made anew.
+ */
+#ifndef ZC_HOST_REBUILD_H
+#define ZC_HOST_REBUILD_H
+
+#include <limits.h>
+
+#include "host/offline.h"
+
+struct zc_rebuild {
+    const char *path;
+    char new_path[PATH_MAX];
+    struct zc_offline log; /* at new_path */
+    uint64_t seq;          /* highest that was used */
+    bool open;
+    const char *why; /* of the last failure, after a path */
+    char text[ZC_OFFLINE_WHY_MAX + 80];
+};
+
+/* Makes an empty PATH.new and locks it. Negative: r->why; ZC_EBUSY: somebody else is at it. */
+ZC_MUST_CHECK int zc_rebuild_begin(struct zc_rebuild *r, const char *path, uint64_t segment_bytes);
+/* Appends a message (body: a stored item); `state`: with attempt and due time, which count more
+ * than its own. */
+ZC_MUST_CHECK int zc_rebuild_put(struct zc_rebuild *r, uint64_t seq, struct zc_slice body,
+                                 bool state, uint32_t attempt, int64_t due_ms);
+/* Appends a BIND or SEEN record. */
+ZC_MUST_CHECK int zc_rebuild_add(struct zc_rebuild *r, enum zc_record_type type, uint64_t seq,
+                                 struct zc_slice body);
+/* Everything is on disk at PATH.new, which stays locked. */
+ZC_MUST_CHECK int zc_rebuild_sync(struct zc_rebuild *r);
+/* After it: PATH.new becomes PATH, where nothing is (replace: where another log is, which is
+ * removed but for what was set aside in it). */
+ZC_MUST_CHECK int zc_rebuild_place(struct zc_rebuild *r, bool replace);
+/* Gives the lock back; what was not placed is removed. */
+void zc_rebuild_done(struct zc_rebuild *r);
+
+/* The log at path is one that zc_rebuild_sync has, or had, to be through with; `unmark`: no more.
+ */
+bool zc_rebuild_marked(const char *path, bool unmark);
+/* The directory at path is empty. */
+bool zc_rebuild_empty(const char *path);
+/* The directory that holds path is synced. */
+ZC_MUST_CHECK int zc_rebuild_sync_parent(const char *path);
+
+#endif
