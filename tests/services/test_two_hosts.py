@@ -127,6 +127,16 @@ class TwoHosts(unittest.TestCase):
         self.assertEqual(self.token_of_hub(), self.token)
         self.assertEqual(self.spoke.show("MainPID"), pid)
 
+    def test_hub_reloads_where_no_kill_is_installed(self):
+        pid = self.hub.show("MainPID")
+        kill = "/usr/bin/kill"
+        if os.path.exists(kill):  # the container has our /usr
+            self.hub.run("mount", "--bind", "/dev/null", kill)
+            self.addCleanup(self.hub.run, "umount", kill)
+        self.hub.systemctl("reload", HUB)
+        self.usable(5)
+        self.assertEqual(self.hub.show("MainPID"), pid)
+
     def test_hub_is_killed(self):
         self.put(self.spoke, "kept")
         pid = self.hub.show("MainPID")
