@@ -148,6 +148,24 @@ class ToHub(HubSide):
         new = self.pipe(client, token, 7)
         self.assertEqual(new.put("again", "x")["op"], "ok")
 
+    def test_weakness_5_hub_restarts_during_a_transfer(self):
+        h = self.their_hub()
+        token = h.token()
+        old = self.pipe(self.client(), token, self.echo.port)
+
+        def transfer():
+            self.assertFalse(exchange(old.sock, 256 << 20, self.echo, 60, may_end=True))
+
+        def restart():
+            wait_for(lambda: self.echo.seen > 1 << 20, 30)
+            h.restart(signal.SIGKILL)
+            self.assertEqual(h.token(), token)
+            start = time.monotonic()
+            exchange(self.pipe(self.client(), token, self.echo.port).sock, 1000, self.echo)
+            self.assertLess(time.monotonic() - start, 10 * harness.SLOW)
+            old.proc.kill()  # it does not find out by itself
+        harness.together(transfer, restart)
+
     def test_one_key_in_two_processes(self):
         h = self.their_hub()
         client = self.client(fresh=False)
