@@ -33,6 +33,7 @@ class Row:
 
     def __init__(self, name, title, **more):
         self.name, self.title = name, title
+        self.servers = {}
         self.__dict__.update(more)
         self.peers = getattr(self, "peers", self.against)
         self.figures, self.cpu = {}, {}
@@ -49,7 +50,6 @@ class Row:
     def setup(self, scale):
         """Starts what the row needs, for those of its peers that are installed."""
         self.scale = scale
-        self.servers = {}
         for who in ("zmqcat",) + tuple(self.peers):
             if KINDS[who].path():
                 self.servers[who] = self.serve(who)
@@ -58,8 +58,7 @@ class Row:
         return KINDS[who](**getattr(self, "options", {})).start()
 
     def teardown(self):
-        for s in self.servers.values():
-            s.remove()
+        servers.Server.remove_all()
 
     def n(self, count):
         return max(int(count * self.scale), 2)
@@ -84,7 +83,7 @@ class Speed(Row):
         if self.control:
             tell("control")
             path = os.path.join(self.servers["zmqcat"].dir, "control")
-            got = load(None, "control", path=path, count=self.n(2000))
+            got = load(None, "control", path=path, count=self.n(500))
             self.note("control", got["ops"] / got["seconds"])
 
 
@@ -230,25 +229,25 @@ def all_rows():
     return [
         Speed("put", "put, one after the other", numbers=put(20000), goal=1.0,
               against=("beanstalkd", "redis", "mosquitto")),
-        Speed("put-disk", "put, one client, on disk", numbers=put(3000), options=DISK,
+        Speed("put-disk", "put, one client, on disk", numbers=put(1000), options=DISK,
               control=True, goal=1.0, against=("beanstalkd",), peers=QUEUES),
-        Speed("put-50-disk", "put, 50 clients, on disk", numbers=put(20000, conns=50),
+        Speed("put-50-disk", "put, 50 clients, on disk", numbers=put(5000, conns=50),
               options=DISK, control=True, goal=1.0, against=("redis",), peers=QUEUES),
         Speed("put-50-disk-lease", "the same against a broker with leases",
-              numbers=put(20000, conns=50), options=DISK, goal=7.0, against=("beanstalkd",)),
+              numbers=put(5000, conns=50), options=DISK, goal=7.0, against=("beanstalkd",)),
         Speed("put-pipelined", "put, 128 at once", numbers=put(200000, pipeline=128), goal=0.8,
               against=("redis",), peers=QUEUES + ("mosquitto",)),
         Speed("put-pipelined-disk", "put, 128 at once, on disk",
-              numbers=put(100000, pipeline=128), options=DISK, control=True, goal=1.0,
+              numbers=put(50000, pipeline=128), options=DISK, control=True, goal=1.0,
               against=("redis",)),
         Speed("job-1", "put, reserve, ack, 1 worker", numbers=job(8000), goal=1.0,
               against=QUEUES),
         Speed("job-50", "put, reserve, ack, 50 workers", numbers=job(30000, conns=50), goal=1.0,
               against=QUEUES),
-        Speed("job-1-disk", "put, reserve, ack, 1 worker, on disk", numbers=job(1500),
+        Speed("job-1-disk", "put, reserve, ack, 1 worker, on disk", numbers=job(500),
               options=DISK, control=True, goal=1.0, against=QUEUES),
         Speed("job-50-disk", "put, reserve, ack, 50 workers, on disk",
-              numbers=job(8000, conns=50), options=DISK, control=True, goal=1.0, against=QUEUES),
+              numbers=job(3000, conns=50), options=DISK, control=True, goal=1.0, against=QUEUES),
         Speed("wake-p50", "waiting take wakes, median", work="wake", numbers={"count": 1000},
               unit="us", figure="p50_us", goal=1.0, against=("beanstalkd",), peers=QUEUES),
         Speed("wake-p99", "waiting take wakes, 99th percentile", work="wake",

@@ -15,6 +15,7 @@ def free_port():
 class Server:
     """One process with a directory of its own, on a unix socket in it or on a free port."""
     name = program = package = None
+    made = []
 
     def __init__(self, durable=False, fill=False, tcp=False):
         self.durable, self.fill = durable, fill
@@ -22,6 +23,7 @@ class Server:
         self.data = os.path.join(self.dir, "data")
         self.address = str(free_port()) if tcp else os.path.join(self.dir, "s")
         self.proc = None
+        self.made.append(self)
         if durable:
             os.mkdir(self.data)
 
@@ -69,9 +71,13 @@ class Server:
                 self.proc.wait()
         self.proc = None
 
-    def remove(self):
-        self.stop()
-        shutil.rmtree(self.dir, ignore_errors=True)
+    @classmethod
+    def remove_all(cls):
+        """Ends all that were started, with their files."""
+        while cls.made:
+            server = cls.made.pop()
+            server.stop()
+            shutil.rmtree(server.dir, ignore_errors=True)
 
     def rss(self):
         with open("/proc/%d/status" % self.proc.pid) as f:

@@ -103,6 +103,14 @@ class Table(unittest.TestCase):
         self.assertEqual((row["name"], row["met"], row["ratio"]), ("put-disk", None, None))
         self.assertEqual([len(row["figures"][k]) for k in ("zmqcat", "control")], [2, 2])
 
+    def test_without_a_build(self):
+        with tempfile.TemporaryDirectory() as empty:
+            out = subprocess.run([sys.executable, RUN, "--build", empty, "put"],
+                                 env=dict(os.environ, PATH="/nonexistent"), text=True,
+                                 capture_output=True, timeout=60 * harness.SLOW)
+        self.assertEqual(out.returncode, 1, out.stdout)
+        self.assertIn("make bench", out.stderr)
+
     def test_no_row(self):
         out = self.run_bench("nosuchrow", path="/nonexistent")
         self.assertEqual((out.returncode, out.stdout), (2, ""))
