@@ -1,6 +1,6 @@
 """Hub, relay and spokes as processes: the bus and forwarded ports through the tunnel, and what must
 not be seen of it."""
-import hashlib, os, re, signal, socket, stat, sys, threading, time
+import hashlib, os, re, signal, socket, stat, subprocess, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -308,6 +308,28 @@ class Secrets(Case):
                 self.assertNotIn(secret.encode(), shown)
             with open("/proc/%d/limits" % d.proc.pid) as f:
                 self.assertRegex(f.read(), r"Max core file size +0 +0 ")
+
+    def test_its_own_user_may_not_look_into_it(self):
+        """A debugger may not, and no core file is written for it."""
+        if os.getuid() != 0:
+            self.skipTest("only root can become somebody else")
+        if b"__asan" in read_file(harness.SPOKE):
+            self.skipTest("the sanitizers look into the process themselves")
+        home = tempdir()
+        os.chown(home, 65534, 65534)
+        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        s = self.spoke(home + "/late", start=False, wrapper=nobody)
+        s.key, s.path = home + "/k", home + "/s"
+        s.listen = "unix://" + s.path
+        s.start()
+        other = subprocess.Popen(nobody + ["sleep", "60"])
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        wait_for(lambda: os.stat("/proc/%d" % other.pid).st_uid == 65534)
+        read = [subprocess.run(nobody + ["cat", "/proc/%d/environ" % p.pid], capture_output=True)
+                for p in (other, s.proc)]
+        self.assertEqual(read[0].returncode, 0, read[0].stderr)
+        self.assertEqual((read[1].returncode, read[1].stdout), (1, b""))
 
     def test_key_files_that_others_can_read_are_refused(self):
         r = self.relay()
