@@ -195,6 +195,9 @@ void zc_job_start(struct zc_broker *b, struct zc_session *s, const struct zc_msg
     j->limit = b->seq_next;
     j->with_max = (m->has & ZC_MSG_HAS_MAX) != 0;
     j->left = j->with_max ? (uint64_t)m->max : kind == ZC_JOB_PEEK ? 1 : UINT64_MAX;
+    /* Two moves in opposite directions would else carry the same messages for ever. */
+    if (kind == ZC_JOB_MOVE && j->left > from->queued + from->delayed)
+        j->left = from->queued + from->delayed;
     j->id_len = (uint16_t)m->id.len;
     if (m->id.len > 0)
         memcpy(j->id, m->id.data, m->id.len);

@@ -259,6 +259,23 @@ TEST(move_stops_when_the_target_is_full)
     bus_end();
 }
 
+TEST(moves_in_opposite_directions_end)
+{
+    start(100000);
+    struct zc_session *s = bus_attach(), *r = bus_attach();
+    fill(s, "a", 1, 3000, "");
+    fill(s, "b", 3001, 6000, "");
+    bus_send(s, "{\"op\":\"move\",\"id\":\"s\",\"name\":\"a\",\"to\":\"b\"}");
+    bus_send(r, "{\"op\":\"move\",\"id\":\"r\",\"name\":\"b\",\"to\":\"a\"}");
+    for (int i = 0; i < 50; i++)
+        zc_hub_tick(bus_hub, bus_now);
+    HAS(bus_recv(s), "\"op\":\"ok\",\"id\":\"s\"");
+    HAS(bus_recv(r), "\"op\":\"ok\",\"id\":\"r\"");
+    CHECK_INT(stats().queued, 6000);
+    CHECK(zc_hub_deadline(bus_hub).ns > bus_now.mono.ns);
+    bus_end();
+}
+
 TEST(moves_that_cannot_be)
 {
     start(4);
