@@ -189,10 +189,9 @@ static void ping(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *
     p->pinged_at = now.mono;
 }
 
-/* Connections that the peer has forgotten are to learn it now. */
-static void probe_all(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p)
+/* Connections that the peer has forgotten are to learn it; those that are idle need to be asked. */
+static void start_probes(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p)
 {
-    zc_tcpmux_nudge(t->mux, now, &p->addr);
     p->up_at = now.mono;
     p->probes = 0;
     p->probe_at = zc_mono_add_ms(now.mono, PROBE_FIRST_MS);
@@ -207,9 +206,11 @@ void zc_tunnel_peer_is_up(struct zc_tunnel *t, struct zc_now now, struct zc_tunn
     p->heard_at = now.mono;
     ping(t, now, p);
     if (!p->up || doubt)
-        probe_all(t, now, p);
+        start_probes(t, now, p);
     if (p->up)
         return;
+    /* What was under way before is lost: nothing waits for its time. */
+    zc_tcpmux_nudge(t->mux, now, &p->addr);
     p->up = true;
     p->up_due = true;
     tell(t, p);

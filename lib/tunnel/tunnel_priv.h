@@ -118,7 +118,7 @@ void zc_tunnel_peer_left(struct zc_tunnel *t, struct zc_now now);
 struct zc_mono zc_tunnel_peer_leave_at(const struct zc_tunnel *t);
 struct zc_tunnel_peer *zc_tunnel_peer_find(const struct zc_tunnel *t, const struct zc_key *key);
 struct zc_tunnel_peer *zc_tunnel_peer_at(const struct zc_tunnel *t, const struct zc_ip6_addr *addr);
-/* A handshake succeeded. doubt: it may have forgotten the connections though it never was down. */
+/* A handshake succeeded. doubt: though it never was down it may have forgotten the connections. */
 void zc_tunnel_peer_is_up(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p,
                           bool doubt);
 /* Probes that are due. */
