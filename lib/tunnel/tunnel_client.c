@@ -4,6 +4,8 @@
 
 /* Meows without an answer, until the server counts as gone. */
 #define QUIET_MS 3000
+/* What comes so long after the first of them was not under way already. */
+#define HEARD_MS 1000
 #define ASK_EVERY_MS 5000
 
 void zc_tunnel_client_meow(struct zc_tunnel *t, struct zc_now now, const char *why)
@@ -40,13 +42,26 @@ void zc_tunnel_ask(struct zc_tunnel *t, struct zc_now now)
     idle(t, now);
 }
 
+/* Meows get lost when many packets follow them, but data comes: the server knows us. */
+static bool heard(struct zc_tunnel *t)
+{
+    if (!t->server->up || zc_mono_diff_ms(t->meow_since, t->server->heard_at) < HEARD_MS)
+        return false;
+    t->state = ZC_TUNNEL_UP;
+    t->meow_at = ZC_NEVER;
+    return true;
+}
+
 bool zc_tunnel_client_ping(struct zc_tunnel *t, struct zc_now now,
                            uint8_t ret_packet[ZC_MEOW_PING_LEN])
 {
     if (t->state != ZC_TUNNEL_MEOW || now.mono.ns < t->meow_at.ns)
         return false;
-    if (zc_mono_diff_ms(t->meow_since, now.mono) >= QUIET_MS)
+    if (zc_mono_diff_ms(t->meow_since, now.mono) >= QUIET_MS) {
+        if (heard(t))
+            return false;
         zc_tunnel_peer_is_down(t, t->server, "it does not answer");
+    }
     bool fast = zc_mono_diff_ms(t->meow_since, now.mono) < ZC_TUNNEL_MEOW_FAST_FOR_MS;
     t->meow_at = zc_mono_add_ms(now.mono, fast ? ZC_TUNNEL_MEOW_MS : ZC_TUNNEL_MEOW_SLOW_MS);
     zc_meow_encode_ping(ret_packet, &t->node_key, &t->disco_key);
