@@ -81,9 +81,20 @@ static bool is_one_of_several(struct conn *c, struct want **want)
     return *want != first;
 }
 
+/* The hub stops: only what waits is told so. */
+static struct want *stopped(struct conn *c, const struct zc_msg *m, struct want *first)
+{
+    for (size_t i = 0; i < c->wants.len; i++)
+        if (want_waits(&c->wants.list[i]) && zc_slice_is(m->id, c->wants.list[i].id))
+            return &c->wants.list[i];
+    return first;
+}
+
 void answer_err(struct world *w, struct conn *c, const struct zc_msg *m)
 {
     struct want *want = wants_by_id(w, &c->wants, m->id, zc_slice(NULL, 0));
+    if (zc_slice_is(m->code, "closed"))
+        want = stopped(c, m, want);
     if (m->error.len == 0 || m->code.len == 0)
         world_fail(w, "c%u: err without error or code", c->number);
     if (m->id.len == 0 && zc_slice_is(m->code, "bad_frame") && (c->cause & CAUSE_GARBAGE)) {

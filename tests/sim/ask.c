@@ -106,6 +106,9 @@ static void send_waiter(struct world *w, struct conn *c, struct want *want)
         w->made.has |= ZC_MSG_HAS_LEASE;
         w->made.lease = want->lease_ms / 1000;
     }
+    /* Filters that let all pass: turns and order must be as without them. */
+    if (want->op != OP_TAKE && rnd_one_in(&w->rnd, 3))
+        w->made.filter = zc_slice_str(rnd_one_in(&w->rnd, 2) ? "!nobody" : "@, sim");
     if (want->op != OP_TAKE && rnd_one_in(&w->rnd, 4)) {
         want->max = (int)rnd_range(&w->rnd, 1, 8);
         w->made.has |= ZC_MSG_HAS_MAX;
@@ -143,6 +146,8 @@ static void ask_topic(struct world *w, struct conn *c, enum op op, const char *n
         topic[want.box == -1 ? 1 : 0] = 0;
     }
     w->made.name = op == OP_UNSUB ? zc_slice(NULL, 0) : zc_slice_str(topic);
+    if (op == OP_SUB && rnd_one_in(&w->rnd, 3))
+        w->made.filter = zc_slice_str("!nobody");
     if (op == OP_PUB) {
         want.uid = w->pubs_len++;
         w->pubs[want.uid] = (struct pub){.topic = (uint8_t)want.box, .client = c->client};

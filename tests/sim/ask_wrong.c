@@ -42,6 +42,13 @@ static void ask_refused(struct world *w, struct conn *c)
         {"denied", "\"op\":\"put\",\"name\":\"$mine\",\"text\":\"m1.\""},
         {"denied", "\"op\":\"pub\",\"name\":\"$mine\",\"text\":\"m1.\""},
         {"no_delivery", "\"op\":\"ack\",\"delivery\":\"nobody\""},
+        {"unroutable", "\"op\":\"put\",\"name\":\"nobody\",\"text\":\"m1.\",\"if\":\"consumer\""},
+        {"invalid", "\"op\":\"put\",\"name\":\"nobody\",\"text\":\"m1.\",\"if\":\"any\""},
+        {"invalid", "\"op\":\"ready\",\"name\":\"box0\",\"filter\":{}"},
+        {"invalid", "\"op\":\"move\",\"name\":\"nobody\",\"to\":\"nobody\""},
+        {"denied", "\"op\":\"move\",\"name\":\"nobody\",\"to\":\"$mine\""},
+        {"empty", "\"op\":\"peek\",\"name\":\"nobody\""},
+        {"denied", "\"op\":\"bind\",\"name\":\"$mine\",\"topic\":\"t\""},
     };
     struct want want = {.op = OP_WRONG, .wait_ms = -1};
     char json[300];

@@ -119,6 +119,8 @@ static void note_disturbances(struct world *w)
                 w->boxes[b].disturbed_at = world_ns(w);
     }
     zc_hub_stats(w->hub, &stats);
+    if (stats.storage == ZC_LOG_ERROR)
+        w->fault_at = world_ns(w); /* what is given back meanwhile is stored, and seen, later */
     for (int b = 0; b < BOXES_MAX && !w->disk_busy; b++) {
         if (stats.storage == ZC_LOG_OK || stats.storage == ZC_LOG_FULL)
             w->boxes[b].failed_takes = 0;

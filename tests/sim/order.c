@@ -8,8 +8,9 @@ void order_fifo(struct world *w, const struct conn *c, const struct message *m, 
 {
     const struct box *b = &w->boxes[m->box];
     int64_t since = m->avail_at > b->disturbed_at ? m->avail_at : b->disturbed_at;
-    if (since < w->fault_at)
-        since = w->fault_at; /* what a failed removal gave back was not seen */
+    /* What a failed removal gave back was not seen, and is stored once the disk works. */
+    if (since < w->fault_at + SECOND)
+        since = w->fault_at + SECOND;
     if (b->disturbed || (m->delayed && m->crossed && w->wall_moved > 0))
         return;
     for (uint32_t i = w->deliveries_len - 2; i > 0; i--) {
