@@ -114,7 +114,10 @@ static void put_request(struct out *o, const struct zc_msg *m)
     PUT_STRING(o, "to", m->to);
     PUT_STRING(o, "scope", m->scope);
     PUT_STRING(o, "if", m->condition);
-    PUT_STRING(o, "filter", m->filter);
+    if (m->has & ZC_MSG_HAS_FILTER_OBJECT)
+        PUT_IF(o, true, "filter", put_bytes(o, m->filter.data, m->filter.len));
+    else
+        PUT_STRING(o, "filter", m->filter);
     PUT_STRING(o, "after", m->after);
     PUT_IF(o, (m->has & ZC_MSG_HAS_ON) && m->on, "on", PUT(o, "true"));
     PUT_IF(o, (m->has & ZC_MSG_HAS_ON) && !m->on, "on", PUT(o, "false"));
