@@ -84,7 +84,7 @@ TEST(clients_do_not_dial_all_at_once)
     }
     run(50);
     for (uint32_t i = 1; i < ends_count; i++)
-        CHECK(ends[i].ups == 2);
+        CHECK(ends[i].ups == 2 && ends[i].downs == 0); /* the relay is well */
     for (uint32_t i = 1; i < ends_count; i++)
         CHECK(RUN_UNTIL(state(&ends[i]) == ZC_TUNNEL_UP, 3000) >= 0);
     net_end();
@@ -185,4 +185,35 @@ TEST(a_server_that_is_heard_is_not_away)
     zc_tunnel_ask(c->t, now); /* and one that is silent is */
     CHECK(RUN_UNTIL(c->peer_downs == 1, 4000) >= 0);
     net_end();
+}
+
+/* Segments sent again while 8 MiB go to the server, which is asked in their midst. */
+static uint64_t resent(bool asked)
+{
+    static uint8_t data[65536];
+    size_t left = 8 << 20;
+    net_start();
+    struct end *s = server(1), *c = client(2, s, &psk);
+    CHECK(RUN_UNTIL(state(c) == ZC_TUNNEL_UP, 3000) >= 0);
+    struct zc_tcpmux *m = zc_tunnel_mux(c->t);
+    struct zc_tcpmux_conn *conn = open_conn(c);
+    while (left > 0 || s->got < 8 << 20) {
+        size_t part = left < sizeof(data) ? left : sizeof(data);
+        left -= zc_tcpmux_write(m, now, conn, zc_slice(data, part));
+        if (asked && s->got > 4 << 20) {
+            zc_tunnel_ask(c->t, now);
+            asked = state(c) != ZC_TUNNEL_MEOW;
+        }
+        step();
+    }
+    CHECK_INT(state(c), ZC_TUNNEL_UP);
+    uint64_t count = zc_tcpmux_stats(m).retransmitted;
+    net_end();
+    return count;
+}
+
+TEST(a_question_costs_a_transfer_nothing)
+{
+    CHECK_INT(resent(false), 0);
+    CHECK_INT(resent(true), 0);
 }
