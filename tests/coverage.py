@@ -14,10 +14,15 @@ FOLDERS = ("lib/store", "lib/zmqc")
 WIRE = ("test_operations.py", "test_additions.py", "test_limits.py", "test_compaction.py")
 
 
+_failed = []
+
+
 def run(*argv, **more):
+    """A test that fails is said, and the others are measured all the same."""
     done = subprocess.run(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
     if done.returncode != 0:
-        sys.exit("%s failed:\n%s" % (" ".join(argv), done.stdout.decode(errors="replace")[-2000:]))
+        _failed.append("%s failed:\n%s" % (" ".join(argv),
+                                            done.stdout.decode(errors="replace")[-1000:]))
 
 
 def exercise(build):
@@ -101,6 +106,8 @@ def main():
                       ranges({n for (n, _), runs in branches.items() if not runs}))
     print("%-28s %6.1f%% %8.1f%%" % ("all", 100.0 * sums[0] / max(1, sums[1]),
                                      100.0 * sums[2] / max(1, sums[3])))
+    if _failed:
+        sys.exit("\n".join(_failed))
 
 
 if __name__ == "__main__":

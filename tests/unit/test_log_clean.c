@@ -502,3 +502,19 @@ TEST(clean_records_of_nobody)
     CHECK_INT(user_status(&u).live_bytes, zc_record_size(5));
     user_done(&u);
 }
+
+TEST(clean_damaged_record_of_nobody)
+{
+    /* It is counted, and its bytes are kept aside. */
+    user_init(&u, 15);
+    user_open(&u);
+    CHECK(zc_log_append(u.log, ZC_RECORD_BIND, 59999, zc_slice("bound", 5), true, NULL) > 0);
+    user_run(&u);
+    fd_flip(fd_find(&u.disk, 1), (ZC_SEGMENT_HEAD + ZC_RECORD_HEAD) * 8);
+    churn(3000);
+    CHECK_INT(user_status(&u).damaged, 1);
+    CHECK_INT(user_status(&u).live_bytes, 0);
+    CHECK_INT(u.disk.asides, 1);
+    CHECK_INT(fd_segments(&u.disk), 2);
+    user_done(&u);
+}
