@@ -14,7 +14,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -118,6 +120,15 @@ static bool read_once(struct zc_conn *c)
     return n > 0;
 }
 
+/* A forwarded port that could not be reached here. */
+static void say_unserved(struct zc_host *h, uint16_t port, int error)
+{
+    char text[160];
+    snprintf(text, sizeof(text), "forwarded port %u: %s%s", (unsigned)port, strerror(error),
+             error == ECONNREFUSED ? ": nothing listens there on 127.0.0.1" : "");
+    zc_hub_say_warning(h->config.hub, zc_host_now(h), text);
+}
+
 /* The end of connect(); false: it failed. */
 static bool dialled(struct zc_conn *c)
 {
@@ -129,6 +140,7 @@ static bool dialled(struct zc_conn *c)
             zc_conn_shut(c);
         return !uv_is_closing((uv_handle_t *)&c->poll);
     }
+    say_unserved(c->host, c->port, error);
     shut(c);
     zc_conn_core_detach(c, false);
     return false;
@@ -314,6 +326,7 @@ static int dial_loopback(struct zc_host *h, uint16_t port)
     }
     if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
         (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 && errno != EINPROGRESS)) {
+        say_unserved(h, port, errno);
         close(fd);
         return -1;
     }
@@ -331,6 +344,7 @@ void zc_conn_dial(struct zc_host *h, struct zc_splice *splice, uint16_t port)
     }
     c->splice = splice;
     c->dialling = true;
+    c->port = port;
     zc_splice_set_data(splice, c);
     update_interest(c);
 }

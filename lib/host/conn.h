@@ -24,6 +24,7 @@ struct zc_conn {
     struct zc_list all;
     struct zc_list ready;
     int fd;
+    uint16_t port;    /* the forwarded one */
     uint8_t interest; /* UV_READABLE, UV_WRITABLE as armed */
     uint8_t age;      /* linger: turns of the linger timer */
     bool eof;         /* the peer sends nothing more */

@@ -11,6 +11,9 @@
 
 /* Within this time the hub accepts a connection, unless something is wrong. */
 #define OPEN_MS 1000
+/* Connections to the bus that are opened at once. The relay keeps 32 packets for a node and drops
+ * the oldest; thousands of SYNs in one moment would be sent again in one moment. */
+#define OPENING_MAX 16
 
 void zc_spoke_config_default(struct zc_spoke_config *ret_config)
 {
@@ -61,6 +64,9 @@ static struct zc_block *err_frame(struct zc_hub_tunnel *net, const char *why)
 static void give_up(struct zc_splice *s, struct zc_now now, const char *why)
 {
     struct zc_block *frame = s->port == ZC_HUB_BUS_PORT ? err_frame(s->net, why) : NULL;
+    if (s->port != ZC_HUB_BUS_PORT) /* its client gets a reset only */
+        zc_hub_say(s->net, now, ZC_HUB_WARNING, false, "forwarded port %u: %s%s", (unsigned)s->port,
+                   why, s->net->up ? ": does the hub offer it, with --forward?" : "");
     zc_splice_end(s, now, frame != NULL ? zc_block_slice(frame) : zc_slice(NULL, 0));
     zc_block_unref(frame);
 }
@@ -96,6 +102,18 @@ static void open_conn(struct zc_splice *s, struct zc_now now)
     net->ask_at = zc_mono_min(net->ask_at, zc_mono_add_ms(now.mono, OPEN_MS));
 }
 
+void zc_spoke_open(struct zc_hub_tunnel *net, struct zc_now now)
+{
+    struct zc_list *l;
+    while (net->up && net->opening < OPENING_MAX && (l = zc_list_first(&net->waiting)) != NULL) {
+        struct zc_splice *s = ZC_CONTAINER(l, struct zc_splice, waiting);
+        zc_list_remove(l);
+        s->opening = true;
+        net->opening++;
+        open_conn(s, now); /* one that cannot be opened counts no more */
+    }
+}
+
 struct zc_splice *zc_spoke_attach(struct zc_hub *spoke, struct zc_now now, uint16_t port,
                                   void *data)
 {
@@ -108,8 +126,11 @@ struct zc_splice *zc_spoke_attach(struct zc_hub *spoke, struct zc_now now, uint1
     s->till = zc_mono_add_ms(now.mono, net->wait_hub_ms);
     zc_hub_trace(net, "zmqcat c%llu open port=%u", (unsigned long long)s->serial, (unsigned)port);
     zc_list_push(&net->held, &s->held); /* all wait equally long: in order of `till` */
-    if (net->up)
+    if (port == ZC_HUB_BUS_PORT)
+        zc_list_push(&net->waiting, &s->waiting);
+    else if (net->up)
         open_conn(s, now);
+    zc_spoke_open(net, now);
     return s;
 }
 
@@ -161,7 +182,7 @@ static void hub_up(struct zc_hub_tunnel *net, struct zc_now now)
     for (struct zc_list *l = net->held.next, *next; l != &net->held; l = next) {
         struct zc_splice *s = ZC_CONTAINER(l, struct zc_splice, held);
         next = l->next; /* one that cannot be opened leaves the list */
-        if (s->conn == NULL)
+        if (s->conn == NULL && s->port != ZC_HUB_BUS_PORT)
             open_conn(s, now);
     }
 }

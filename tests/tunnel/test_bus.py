@@ -154,10 +154,10 @@ class Forward(Case):
     def setUp(self):
         self.r = self.relay()
 
-    def pair(self, port):
+    def pair(self, port, *more, offered=None):
         local = self.free_port()
-        h = self.tunnel_hub(self.r, "--forward", str(port))
-        self.spoke(h, "--forward", "%d:%d" % (local, port)).joined()
+        self.h = self.tunnel_hub(self.r, "--forward", str(offered or port))
+        self.s = self.spoke(self.h, "--forward", "%d:%d" % (local, port), *more).joined()
         return local
 
     def test_half_close_both_ways_and_much_data(self):
@@ -184,14 +184,27 @@ class Forward(Case):
         self.assertEqual(got[:32], hashlib.sha256(data).digest())
         self.assertEqual(got[32:], data[::-1])
 
-    def test_nobody_serves_the_port(self):
-        local = self.pair(self.free_port())
+    def assertUnserved(self, local):
         with socket.create_connection(("127.0.0.1", local), timeout=20 * harness.SLOW) as c:
             try:
                 c.sendall(b"hello")
                 self.assertEqual(c.recv(10), b"")
             except ConnectionResetError:
                 pass
+
+    def test_nobody_serves_the_port(self):
+        port = self.free_port()
+        local = self.pair(port)
+        for _ in range(3):
+            self.assertUnserved(local)
+        wait_for(lambda: "forwarded port %d: Connection refused" % port in self.h.logged())
+        self.assertEqual(self.h.logged().count("forwarded port"), 1)
+
+    def test_the_hub_does_not_offer_the_port(self):
+        port = self.free_port()
+        local = self.pair(port, "--wait-hub", "500ms", offered=port ^ 1)
+        self.assertUnserved(local)
+        wait_for(lambda: re.search("forwarded port %d: .*--forward" % port, self.s.logged()))
 
     def test_reset_is_passed_on(self):
         def reset(c):
