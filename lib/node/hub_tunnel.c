@@ -19,6 +19,7 @@ int zc_hub_tunnel_new(struct zc_hub *hub)
     zc_list_init(&net->splices);
     zc_list_init(&net->splices_told);
     zc_list_init(&net->held);
+    zc_list_init(&net->waiting);
     zc_list_init(&net->buses);
     zc_list_init(&net->buses_over);
     zc_list_init(&net->buses_ready);
@@ -207,6 +208,7 @@ static void pump(struct zc_hub_tunnel *net, struct zc_now now)
     struct zc_session *s;
     bool close;
     zc_hub_bus_run(net, now);
+    zc_spoke_open(net, now);
     /* Nobody is served before the store is. */
     while (net->t != NULL && net->hub->ready && zc_tunnel_event(net->t, now, &ev))
         tunnel_event(net, now, &ev);

@@ -36,6 +36,7 @@ struct zc_splice {
     struct zc_hub_tunnel *net;
     struct zc_list all, told;
     struct zc_list held;         /* until it is open */
+    struct zc_list waiting;      /* held, and its turn to be opened has not come */
     struct zc_tcpmux_conn *conn; /* NULL: held, or over without one */
     void *data;
     uint64_t serial;  /* in the trace */
@@ -44,6 +45,7 @@ struct zc_splice {
     struct zc_buf pending; /* local bytes that the connection has not taken */
     struct zc_buf last;    /* for the local side, after all else: an err frame */
     size_t last_sent;
+    bool opening;        /* counts in the spoke's opening */
     bool opened;         /* connected */
     bool local_eof;      /* the local side sends nothing more */
     bool peer_fin;       /* the peer sends nothing more */
@@ -104,6 +106,8 @@ struct zc_hub_tunnel {
     bool psk_wrong;         /* it has another key than the token */
     bool lost_done;         /* it stayed away for so long that what was open was ended */
     struct zc_list held;    /* splices that are not open, by `till` */
+    struct zc_list waiting; /* those of the bus that were not asked to be */
+    uint32_t opening;       /* those that were */
     struct zc_mono down_at; /* since when it does not */
     struct zc_mono ask_at;  /* one of them should be open by then */
     int64_t wait_hub_ms;
@@ -171,6 +175,8 @@ void zc_splice_free(struct zc_splice *s);
 /* ---- spoke.c ---- */
 void zc_spoke_tunnel_event(struct zc_hub_tunnel *net, struct zc_now now,
                            const struct zc_tunnel_event *ev);
+/* Opens connections of the bus that wait, not too many at once. */
+void zc_spoke_open(struct zc_hub_tunnel *net, struct zc_now now);
 void zc_spoke_tick(struct zc_hub_tunnel *net, struct zc_now now);
 struct zc_mono zc_spoke_deadline(const struct zc_hub_tunnel *net);
 /* A splice whose connection could not be opened. */

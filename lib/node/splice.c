@@ -42,11 +42,20 @@ struct zc_splice *zc_splice_new(struct zc_hub_tunnel *net, uint16_t port, void *
     return s;
 }
 
+/* Open, or over. */
+static void unhold(struct zc_splice *s)
+{
+    s->net->opening -= s->opening;
+    s->opening = false;
+    zc_list_remove(&s->waiting);
+    zc_list_remove(&s->held);
+}
+
 void zc_splice_free(struct zc_splice *s)
 {
     zc_list_remove(&s->all);
     zc_list_remove(&s->told);
-    zc_list_remove(&s->held);
+    unhold(s);
     s->net->splices_count--;
     zc_buf_done(&s->pending);
     zc_buf_done(&s->last);
@@ -165,7 +174,7 @@ void zc_splice_end(struct zc_splice *s, struct zc_now now, struct zc_slice last)
         return;
     s->ended = true;
     s->reset = last.len == 0 || zc_buf_append(&s->last, last.data, last.len) != 0;
-    zc_list_remove(&s->held);
+    unhold(s);
     tell_output(s);
 }
 
@@ -174,7 +183,7 @@ void zc_splice_conn_event(struct zc_splice *s, struct zc_now now, const struct z
     switch (ev->kind) {
     case ZC_TCPMUX_CONNECTED:
         s->opened = true;
-        zc_list_remove(&s->held);
+        unhold(s);
         tell_output(s);
         break;
     case ZC_TCPMUX_READABLE:

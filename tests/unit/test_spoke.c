@@ -83,6 +83,32 @@ TEST(held_until_a_token_and_a_hub_are_there)
     mesh_end();
 }
 
+/* The relay keeps 32 packets for a node. */
+TEST(many_that_are_held_are_opened_soon)
+{
+    enum { MANY = 400 };
+    static struct local *held[MANY];
+    mesh_start();
+    struct node *hub = mesh_hub(1), *spoke = mesh_spoke(2);
+    for (int i = 0; i < MANY; i++) {
+        held[i] = mesh_client(spoke, 7);
+        mesh_send(held[i], "{\"op\":\"ping\",\"id\":\"1\"}");
+        mesh_run_local(held[i]);
+    }
+    mesh_leave(held[0], true);
+    mesh_join(spoke, hub, &mesh_psk);
+    for (int ms = 0; ms < 4000; ms++) {
+        mesh_run(1);
+        for (int i = 1; i < MANY; i++)
+            mesh_run_local(held[i]);
+    }
+    for (int i = 1; i < MANY; i++)
+        HAS(mesh_recv(held[i], 0), "\"op\":\"pong\"");
+    for (int i = 0; i < MANY; i++)
+        mesh_free(held[i]);
+    mesh_end();
+}
+
 TEST(given_up_after_the_wait)
 {
     mesh_start();
