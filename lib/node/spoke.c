@@ -64,6 +64,9 @@ static struct zc_block *err_frame(struct zc_hub_tunnel *net, const char *why)
 static void give_up(struct zc_splice *s, struct zc_now now, const char *why)
 {
     struct zc_block *frame = s->port == ZC_HUB_BUS_PORT ? err_frame(s->net, why) : NULL;
+    if (s->port != ZC_HUB_BUS_PORT) /* its client gets a reset only */
+        zc_hub_say(s->net, now, ZC_HUB_WARNING, false, "forwarded port %u: %s%s", (unsigned)s->port,
+                   why, s->net->up ? ": does the hub offer it, with --forward?" : "");
     zc_splice_end(s, now, frame != NULL ? zc_block_slice(frame) : zc_slice(NULL, 0));
     zc_block_unref(frame);
 }
