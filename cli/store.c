@@ -10,8 +10,6 @@
 #include "table.h"
 #include "verbs.h"
 
-#define SEGMENT_BYTES (8u << 20)
-
 static const struct {
     const char *name;
     int (*run)(struct zc_store *s);
@@ -38,7 +36,7 @@ int zc_store_load(struct zc_store *s, enum zc_offline_mode mode)
 {
     struct zc_log_event ev;
     enum zc_log_sync sync = ZC_LOG_SYNC_ALWAYS;
-    int r = zc_offline_open(&s->log, s->path, mode, SEGMENT_BYTES, sync);
+    int r = zc_offline_open(&s->log, s->path, mode, 0, sync);
     s->open = true;
     if (r != 0)
         return zc_store_fail(s, r, s->log.why);

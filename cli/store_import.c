@@ -12,8 +12,6 @@
 #include "base/json.h"
 #include "say.h"
 
-#define SEGMENT_BYTES (8u << 20)
-
 /* What is at the path. */
 enum place { NOTHING, EMPTY, LOG };
 
@@ -113,7 +111,7 @@ int zc_store_import(struct zc_store *s)
                                "has damaged records: start a hub on it once, which keeps "
                                "them aside, or name a new directory");
     if (status == 0) {
-        int err = zc_rebuild_begin(&im->made, s->path, SEGMENT_BYTES);
+        int err = zc_rebuild_begin(&im->made, s->path, s->log.smallest);
         status = err == 0 ? build(im, place) : zc_store_fail(s, err, im->made.why);
         zc_rebuild_done(&im->made);
     }

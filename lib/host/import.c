@@ -137,6 +137,7 @@ static int names_change(struct import *im, struct zc_rebuild *r)
                       "already: move that away");
     if (rename(im->path, im->imported) != 0)
         return refuse_errno(im, "cannot be renamed to the same path plus .imported");
+    r->open = false; /* from here on PATH.new is what a next start goes on with */
     int err = zc_rebuild_sync_parent(im->path);
     if (err != 0)
         return refuse(im, err, "its directory cannot be synced");

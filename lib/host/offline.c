@@ -20,6 +20,7 @@
 #include "store/segment.h"
 
 #define WAIT_MS_MAX 100
+#define SEGMENT_BYTES (UINT64_C(8) << 20)
 
 static int refuse(struct zc_offline *o, int err, const char *why)
 {
@@ -84,6 +85,8 @@ static int look(struct zc_offline *o, bool enter, bool *ret_ours)
         *ret_ours = *ret_ours || number != 0 || aside || strcmp(e->d_name, "lock") == 0;
         if ((number == 0 && !aside) || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
+        if (number != 0 && (o->smallest == 0 || (uint64_t)st.st_size < o->smallest))
+            o->smallest = (uint64_t)st.st_size;
         o->aside += aside;
         o->aside_bytes += aside ? (uint64_t)st.st_size : 0;
         if (number != 0 && enter)
@@ -126,6 +129,8 @@ int zc_offline_open(struct zc_offline *o, const char *path, enum zc_offline_mode
     if (getentropy(seed, sizeof(seed)) != 0)
         return refuse(o, ZC_EIO, "cannot be opened: the system gives no random bytes");
     zc_rng_init(&o->rng, seed);
+    if (segment_bytes == 0)
+        segment_bytes = o->smallest != 0 ? o->smallest : SEGMENT_BYTES;
     struct zc_log_config config = {.sync = sync,
                                    .segment_bytes = segment_bytes,
                                    .segments = o->dir.segments,

@@ -31,6 +31,7 @@ struct zc_offline {
     } files[ZC_OFFLINE_FILES];
     uint32_t files_next;
     uint64_t bytes;               /* of all segments when opened */
+    uint64_t smallest;            /* of them, or 0 */
     uint64_t bytes_read;          /* of segments, by the log */
     uint64_t aside, aside_bytes;  /* files that were set aside */
     bool all_read;                /* READ: the log would write now */
@@ -38,9 +39,10 @@ struct zc_offline {
 };
 
 /*
- * Opens the directory at path. WRITE makes it when it is missing, and takes its lock. segment_bytes
- * and sync: as the hub's. 0; ZC_EBUSY: a hub has it; ZC_EEXIST, ZC_ENOENT, ZC_EACCES: not a path of
- * a log; or another error. In any case zc_offline_done.
+ * Opens the directory at path. WRITE makes it when it is missing, and takes its lock. sync and
+ * segment_bytes: as the hub's; 0: as large as the segments that are there, else 8 MiB. 0; ZC_EBUSY:
+ * a hub has it; ZC_EEXIST, ZC_ENOENT, ZC_EACCES: not a path of a log; or another error. In any case
+ * zc_offline_done.
  */
 ZC_MUST_CHECK int zc_offline_open(struct zc_offline *o, const char *path, enum zc_offline_mode mode,
                                   uint64_t segment_bytes, enum zc_log_sync sync);

@@ -90,10 +90,17 @@ static bool walk(int fd, int keep_fd, bool remove_all)
     return fine;
 }
 
-/* PATH.new is one of ours: it has the mark, or nothing in it yet. */
-static bool ours(const struct zc_disk_dir *dir)
+/* PATH.new is one of ours: it has the mark, or no segment yet. */
+static bool ours(const char *path)
 {
-    return dir->count == 0 || faccessat(dir->fd, MARK, F_OK, 0) == 0;
+    DIR *d = opendir(path);
+    struct dirent *e;
+    bool segment = d == NULL;
+    while (d != NULL && (e = readdir(d)) != NULL)
+        segment = segment || zc_disk_number(e->d_name) != 0;
+    if (d != NULL)
+        closedir(d);
+    return !segment || zc_rebuild_marked(path, false);
 }
 
 static int mark(const struct zc_disk_dir *dir)
@@ -154,10 +161,13 @@ int zc_rebuild_begin(struct zc_rebuild *r, const char *path, uint64_t segment_by
     char why[ZC_OFFLINE_WHY_MAX];
     struct stat st;
     if (lstat(r->new_path, &st) == 0) {
+        if (!ours(r->new_path))
+            return refuse(r, ZC_EEXIST, "what lies at the same path plus .new",
+                          "is not what an earlier import left: move it away");
         int err = zc_disk_dir_open(r->new_path, &dir, why, sizeof(why));
         if (err != 0)
             return refuse(r, err, "what lies at the same path plus .new", why);
-        err = ours(&dir) ? remove_log(r->new_path, -1) : ZC_EEXIST;
+        err = remove_log(r->new_path, -1);
         zc_disk_dir_done(&dir);
         if (err != 0)
             return refuse(r, err, "what lies at the same path plus .new",

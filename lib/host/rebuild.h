@@ -15,8 +15,8 @@ struct zc_rebuild {
     char new_path[PATH_MAX];
     struct zc_offline log; /* at new_path */
     uint64_t seq;          /* highest that was used */
-    bool open;
-    const char *why; /* of the last failure, after a path */
+    bool open;             /* PATH.new is removed by done() */
+    const char *why;       /* of the last failure, after a path */
     char text[ZC_OFFLINE_WHY_MAX + 80];
 };
 
