@@ -326,7 +326,8 @@ class Store(harness.Case):
         self.assertEqual((got["messages"], got["damaged"]), (504, 0))
         self.assertLess(got["bytes"], got["bytes_before"])
         self.assertEqual(self.ok(store("export", hub.mailbox)), want)
-        self.assertEqual(json.loads(self.ok(store("check", hub.mailbox, "--json")))["messages"], 504)
+        got = json.loads(self.ok(store("check", hub.mailbox, "--json")))
+        self.assertEqual(got["messages"], 504)
 
     def test_many_messages_stream(self):
         count = 1000000 if harness.LONG else 60000

@@ -144,7 +144,7 @@ class Import(harness.Case):
             bad.update(change)
             self.refused(json.dumps(state({"q": [message("1"), bad]})).encode(), why)
             self.refused(json.dumps(state({"q": []}, [bad])).encode(), why)
-        self.refused(json.dumps(state({"q": []}, [message("x", name="")])).encode(), b"without Name")
+        self.refused(json.dumps(state({"q": []}, [message("x", name="")])).encode(), b"Name")
         self.refused(json.dumps(state({"x" * 1025: []})).encode(), b"no name")
         self.refused(json.dumps(state({"": [message("x")]})).encode(), b"no name")
         self.refused(b'{"boxes":{"q":[{"ID":"\xff"}]}}', b"an ID")
@@ -198,7 +198,7 @@ class Import(harness.Case):
         seen = set()
         if not shutil.which("strace"):
             harness.skip("strace is not installed")
-                calls = {"rename": 2, "fsync": 9, "unlinkat": 1, "pwrite64": 6, "openat": 24, "close": 16,
+        calls = {"rename": 2, "fsync": 9, "unlinkat": 1, "pwrite64": 6, "openat": 24, "close": 16,
                  "fallocate": 2, "mkdir": 1, "fdatasync": 4}
         for call, most in calls.items():
             for n in range(1, most + 1):
