@@ -80,8 +80,9 @@ static const char *reason(const struct zc_hub_tunnel *net)
     zc_tunnel_status(net->t, &st);
     switch (st.state) {
     case ZC_TUNNEL_DOWN:
-        return "the relay cannot be reached";
     case ZC_TUNNEL_MEOW:
+        if (!net->online) /* else a relay that is down is dialled anew because the hub has left */
+            return "the relay cannot be reached";
         return net->psk_wrong ? "it has another pre-shared key: the token is outdated"
                               : "it does not answer: not running, or this spoke is not allowed";
     case ZC_TUNNEL_HANDSHAKE:
@@ -221,9 +222,14 @@ static struct zc_mono lost_at(const struct zc_hub_tunnel *net)
     return none ? ZC_NEVER : zc_mono_add_ms(net->down_at, net->wait_hub_ms);
 }
 
-/* The hub stays away: what was open to it ends. */
+/* The hub stays away: what was open to it ends. One that never answered was not told of yet. */
 static void hub_lost(struct zc_hub_tunnel *net, struct zc_now now)
 {
+    struct zc_tunnel_status st = {.state = ZC_TUNNEL_DOWN};
+    if (net->t != NULL)
+        zc_tunnel_status(net->t, &st);
+    if (st.state == ZC_TUNNEL_MEOW && !net->psk_wrong)
+        zc_hub_say(net, now, ZC_HUB_WARNING, true, "hub unreachable: %s", reason(net));
     net->lost_done = true;
     for (struct zc_list *l = net->splices.next; l != &net->splices; l = l->next) {
         struct zc_splice *s = ZC_CONTAINER(l, struct zc_splice, all);

@@ -128,6 +128,25 @@ TEST(given_up_after_the_wait)
     mesh_end();
 }
 
+/* The hub leaves, and in the moment in which the relay is dialled anew for that a wait ends. */
+TEST(the_relay_is_not_blamed_for_the_hub)
+{
+    mesh_start();
+    struct node *hub = mesh_hub(1), *spoke = mesh_joined(2, hub);
+    mesh_run(2000);
+    struct zc_hub *hangs = hub->hub;
+    hub->hub = NULL;
+    struct local *a = mesh_client(spoke, 7);
+    CHECK(MESH_UNTIL(a, a->closed, 29990) < 0);
+    hub->hub = hangs;
+    mesh_kill(hub);
+    CHECK(MESH_UNTIL(a, a->closed, 50) >= 0);
+    CHECK(spoke->conn < 0);
+    HAS(mesh_recv(a, 0), "hub unreachable: it does not answer: not running");
+    mesh_free(a);
+    mesh_end();
+}
+
 TEST(wrong_psk_is_said)
 {
     mesh_start();
