@@ -243,6 +243,13 @@ TEST(index_codec_refuses_what_is_not_sound)
     struct zc_slice file = zc_slice(b.data, b.len);
     CHECK_INT(zc_index_open(file, &s, &out), 0);
     CHECK_INT(out.count, 1);
+    for (int other = 0; other < 3; other++) {
+        struct zc_segment t = s;
+        t.number += other == 0;
+        t.salt += other == 1;
+        t.limit += other == 2;
+        CHECK_INT(zc_index_open(file, &t, &out), ZC_EBADMSG);
+    }
     for (int bad = 0; bad < 8; bad++) {
         struct zc_index n = {0};
         struct zc_index_entry x = e;
