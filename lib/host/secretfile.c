@@ -129,7 +129,7 @@ int zc_secretfile_put(const char *path, struct zc_slice text, bool replace,
         return say(ret_why, ZC_ENOENT, "its directory does not exist: create that first");
     if (dir < 0)
         return refuse(ret_why, "its directory cannot be opened", errno);
-    int err = is_no_file(dir, name)
+    int err = replace && is_no_file(dir, name)
                   ? say(ret_why, ZC_EINVAL, "is there and no regular file: name another")
                   : make_file(dir, temporary, text, ret_why);
     if (err == 0)
