@@ -50,6 +50,8 @@ static int ask(const struct zc_args *args, struct zmqcat *bus)
         return zc_say_fail(1, args->verb, NULL,
                            "there is no token here: this is a spoke, or a hub that serves its own "
                            "host only (--local): ask at the hub that spokes join");
+    if (rc == ZMQCAT_REFUSED)
+        return zc_say_fail(4, args->verb, NULL, zmqcat_error_text(bus));
     return rc != ZMQCAT_OK ? zc_say_bus(args, bus, rc) : print_token(args, json, len);
 }
 

@@ -59,7 +59,8 @@ static void join(struct daemon *d, const struct zc_derpmap_node *relays, uint32_
     };
     zc_relay_reset(d->host.relay);
     if (zc_spoke_join(d->spoke, zc_host_now(&d->host), &target) != 0)
-        refuse_token(d, "it cannot be used: its keys are no keys of a hub, or memory is short");
+        refuse_token(d, "it cannot be used: its keys are no keys of a hub, or --key-file is that "
+                        "of the hub itself");
 }
 
 static void on_relays(void *arg, const struct zc_relaymap_result *r)

@@ -30,6 +30,7 @@ class Access(Case):
         c = self.conn(bad)
         c.send(v=1, op="ping", id="p")
         self.assertErr(c.recv(), "unavailable")
+        wait_for(lambda: "not running, or this spoke is not allowed" in bad.logged())
         self.assertEqual(len(h.status()["tunnel"]["peers"]), 1)
         self.assertGreater(h.status()["tunnel"]["refused"], 0)
 
@@ -69,7 +70,9 @@ class Access(Case):
         with_psk = len(self.tunnel_hub(self.r).token())
         self.assertLess(len(h.token()), with_psk)
         self.spoke(h).joined()
-        self.assertNotEqual(cli("rotate", "--listen", h.listen).returncode, 0)
+        got = cli("rotate", "--listen", h.listen)
+        self.assertEqual(got.returncode, 4)
+        self.assertRegex(got.stderr, rb"\Azmqcat: rotate: this hub runs with --no-psk: .*\n\Z")
 
 
 if __name__ == "__main__":
