@@ -18,6 +18,7 @@
 #include "host/clock.h"
 #include "host/disk_io.h"
 #include "store/segment.h"
+#include "zmqc/item.h"
 
 #define WAIT_MS_MAX 100
 #define SEGMENT_BYTES (UINT64_C(8) << 20)
@@ -134,7 +135,8 @@ int zc_offline_open(struct zc_offline *o, const char *path, enum zc_offline_mode
     struct zc_log_config config = {.sync = sync,
                                    .segment_bytes = segment_bytes,
                                    .segments = o->dir.segments,
-                                   .segments_count = o->dir.count};
+                                   .segments_count = o->dir.count,
+                                   .body_head = zc_item_head};
     o->log = zc_log_new(&config, &o->rng);
     return o->log != NULL ? 0 : refuse(o, ZC_ENOMEM, "cannot be opened: out of memory");
 }

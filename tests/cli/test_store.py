@@ -329,6 +329,29 @@ class Store(harness.Case):
         got = json.loads(self.ok(store("check", hub.mailbox, "--json")))
         self.assertEqual(got["messages"], 504)
 
+    def test_progress_is_a_bar_at_a_terminal(self):
+        path = os.path.join(tempdir(), "m")
+        ours, theirs = os.openpty()
+        p = subprocess.Popen([CLI, "store", "import", path], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        for _ in range(4):
+            p.stdin.write(b'{"mailbox":"q","text":"x"}\n' * 10000)
+            p.stdin.flush()
+            time.sleep(0.15)
+        self.assertIn(b"messages                         40000\n", p.communicate()[0])
+        shown = b""
+        try:
+            while more := os.read(ours, 65536):
+                shown += more
+        except OSError:
+            pass
+        os.close(ours)
+        self.assertRegex(shown, rb"\r\d+ lines, \d+ a second")
+        self.assertTrue(shown.endswith(b"\n"), shown)
+        # In a pipe it says nothing of what is quickly done.
+        self.assertEqual(self.ok(store("export", path)).count(b"\n"), 40002)
+
     def test_many_messages_stream(self):
         count = 1000000 if harness.LONG else 60000
         path = os.path.join(tempdir(), "m")
