@@ -234,7 +234,6 @@ in
         Type = "notify";
         NotifyAccess = "main";
         ExecStart = builtins.concatStringsSep " " ([ "${cfg.package}/bin/${unit}" ] ++ arguments);
-        ExecReload = "${pkgs.coreutils}/bin/kill -HUP $MAINPID";
         Sockets = sockets;
         User = cfg.user;
         Group = cfg.group;
@@ -248,7 +247,8 @@ in
         RestartPreventExitStatus = 78;
         WatchdogSec = 30;
         TimeoutStopSec = 10;
-      } // lib.optionalAttrs hub {
+      } // lib.optionalAttrs hub { # a spoke's credential stays what it is: no reload
+        ExecReload = "/bin/sh -c 'kill -HUP $MAINPID'";
         # Reading a large log back takes its time.
         TimeoutStartSec = "15min";
       };
