@@ -120,9 +120,13 @@ class Store(harness.Case):
             end = len(data.rstrip(b"\0"))
             write_file(segment, data[:end + 8 - end % 8] + b"torn by a crash." +
                        data[end + 24 - end % 8:])
+        write_file(os.path.join(path, "00000099.zlog"), b"\0" * 65536)  # it was being made
+        before = snapshot(path)
         got = json.loads(self.ok(store("check", path, "--json")))
         self.assertGreaterEqual(got["torn_bytes"], 16)
         self.assertEqual(got["messages"], 39)
+        self.assertEqual(self.ok(store("export", path)).count(b"\n"), 50)
+        self.assertEqual(snapshot(path), before)
 
     def test_set_aside_files_are_counted(self):
         path = self.log()
