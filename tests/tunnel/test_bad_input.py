@@ -83,7 +83,7 @@ class Keys(Case):
         d = tempdir()
         for args, code, why in ((["keygen"], 2, "missing"), (["nodekey"], 2, "missing"),
                                 (["keygen", d + "/no/k"], 1, "create that first"),
-                                (["keygen", d], 1, "is there and no regular file"),
+                                (["keygen", d], 1, "there already"),
                                 (["keygen", d + "/"], 1, "name a file"),
                                 (["keygen", "--hub", "--client", d + "/k"], 2, "not both"),
                                 (["nodekey", d + "/none"], 1, "does not exist"),
