@@ -119,7 +119,7 @@ int zc_offline_open(struct zc_offline *o, const char *path, enum zc_offline_mode
                     uint64_t segment_bytes, enum zc_log_sync sync)
 {
     uint8_t seed[32];
-    bool ours;
+    bool ours = false;
     *o = (struct zc_offline){.mode = mode, .dir = {.fd = -1, .lock_fd = -1}};
     int err = mode == ZC_OFFLINE_READ ? open_read(o, path)
                                       : zc_disk_dir_open(path, &o->dir, o->why, sizeof(o->why));
