@@ -3,8 +3,8 @@
 Everything runs from BUILD (environment ZMQCAT_BUILD, default ./build) in a short temporary
 directory; every process a test starts is ended by its process id.
 """
-import atexit, base64, functools, itertools, json, os, re, shutil, signal, socket, struct
-import subprocess, tempfile, threading, time, types, unittest
+import atexit, base64, functools, itertools, json, os, re, shlex, shutil, signal, socket
+import struct, subprocess, tempfile, threading, time, types, unittest
 
 from program import TUNNEL, local, main, skip
 
@@ -14,6 +14,8 @@ HUB = os.path.join(BUILD, "zmqcat-hub")
 SPOKE = os.path.join(BUILD, "zmqcat-spoke")
 RELAY = os.path.join(BUILD, "relay")
 CLI = os.path.join(BUILD, "zmqcat")
+# The compiler, which may have a wrapper or options.
+CC = shlex.split(os.environ.get("CC", "cc"))
 # Slow builds (sanitizers, valgrind) get more time.
 SLOW = float(os.environ.get("ZMQCAT_TEST_SLOW", "1"))
 # The long loops run too (make check-all sets this).

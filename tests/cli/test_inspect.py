@@ -206,20 +206,21 @@ class Huginn(harness.Case):
         finally:
             self.end(hub)
 
-    def test_an_existing_json_mailbox_is_refused_and_kept(self):
+    def test_an_existing_json_mailbox_is_taken_over(self):
         old = '{"boxes":{"q":[{"ID":"s1:a","Name":"q","From":"x","Body":"aGk=",' \
               '"At":"2026-01-01T00:00:00Z"}]},"inflight":{}}'
         path = os.path.join(self.dir, "mailbox.json")
         with open(path, "w") as f:
             f.write(old)
         os.chown(path, self.uid, -1)
-        status, out, err = self.sh("exec zmqcat serve --local --listen ./s "
-                                   "--mailbox ./mailbox.json")
-        self.assertEqual((status, out), (78, b""))
-        self.assertIn(b"mailbox.json", err)
-        with open(path) as f:
+        hub = self.serve()
+        try:
+            self.assertEqual(self.sh("zmqcat take q --wait 0"), (0, b"hi\n", b""))
+        finally:
+            self.end(hub)
+        with open(path + ".imported") as f:
             self.assertEqual(f.read(), old)
-        self.assertEqual(os.listdir(self.dir), ["mailbox.json"])
+        self.assertTrue(os.path.isdir(path))
 
     def test_presence(self):
         bus = self.hub("--socket-mode", "0666")

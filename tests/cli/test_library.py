@@ -6,7 +6,6 @@ import harness
 from harness import BUILD, ROOT, tempdir
 
 EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "example.c")
-CC = os.environ.get("CC", "cc")
 
 
 def run(*argv, **more):
@@ -31,8 +30,8 @@ class Library(harness.Case):
 
     def build(self, *flags):
         program = os.path.join(tempdir(), "example")
-        run(CC, "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-o", program, EXAMPLE,
-            *flags, *self.extra)
+        run(*harness.CC, "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-o", program,
+            EXAMPLE, *flags, *self.extra)
         return program
 
     def check(self, program, env):

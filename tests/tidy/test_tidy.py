@@ -146,12 +146,11 @@ class Layers(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_headers_compile_alone(self):
-        cc = os.environ.get("CC", "cc")
         flags = tool("pkg-config", "--cflags", "libuv", "libsodium", "libssl").split()
         headers = [p for p in C_FILES if p.endswith(".h") and p.startswith(("lib/", "cli/"))]
         self.assertTrue(headers)
         for path in headers:
-            done = compiles([cc, "-std=gnu11", "-x", "c", "-Ilib", "-Icli", *flags],
+            done = compiles([*harness.CC, "-std=gnu11", "-x", "c", "-Ilib", "-Icli", *flags],
                             '#include "%s"\n' % re.sub(r"^(lib|cli)/", "", path))
             self.assertEqual(done.returncode, 0, "%s: %s" % (path, done.stderr))
 

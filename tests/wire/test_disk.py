@@ -130,7 +130,7 @@ class Shim:
         library = os.path.join(self.dir, "shim.so")
         with open(source, "w") as f:
             f.write(SHIM)
-        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", "-o", library,
+        subprocess.run([*harness.CC, "-shared", "-fPIC", "-O1", "-o", library,
                         source, "-ldl"], check=True)
         with open(knobs, "wb") as f:
             f.write(bytes(4096))

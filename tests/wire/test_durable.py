@@ -381,7 +381,7 @@ class Directories(harness.Case):
         os.mkdir(foreign)
         for path in (os.path.join(foreign, "thesis.txt"), plain):
             with open(path, "w") as f:
-                f.write('{"boxes":{}}')
+                f.write('{"chapters":[]}')
         for path in (foreign, plain, os.path.join(plain, "below"),
                      "/proc/nothing/here"):
             out = harness.Hub("--mailbox", path, start=False).run(timeout=10)
@@ -390,7 +390,7 @@ class Directories(harness.Case):
         self.assertEqual(os.listdir(foreign), ["thesis.txt"])
         self.assertEqual(sorted(os.listdir(base)), ["foreign", "mailbox.json"])
         with open(plain) as f:
-            self.assertEqual(f.read(), '{"boxes":{}}')
+            self.assertEqual(f.read(), '{"chapters":[]}')
 
 
 if __name__ == "__main__":
