@@ -87,8 +87,8 @@ const struct zc_verb zc_verbs[] = {
      "Measures the running bus. Two seconds each operation, in a mailbox of its own.", NULL, -1,
      BUS | ZC_ARGS_SIZE | ZC_ARGS_COUNT | ZC_ARGS_JSON, zc_bench_run},
     {"store", "check|export|import|compact PATH",
-     "Checks, exports, fills or compacts the mailbox directory PATH. No hub may use it.",
-     "action", 2, ZC_ARGS_JSON | ZC_ARGS_HELP, zc_store_run},
+     "Checks, exports, fills or compacts the mailbox directory PATH. No hub may use it.", "action",
+     2, ZC_ARGS_JSON | ZC_ARGS_HELP, zc_store_run},
     {"completion", "bash|zsh|fish",
      "Prints the completion for a shell. It knows commands, options and the names of the hub's "
      "mailboxes.",
