@@ -281,6 +281,9 @@ int zc_rebuild_place(struct zc_rebuild *r, bool replace)
     if (!fits)
         return refuse(r, ZC_EEXIST, "it", "holds other files beside the log: move them away");
     int moved = replace ? swap(r->new_path, r->path) : rename(r->new_path, r->path);
+    if (moved != 0 && replace && (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP))
+        return refuse(r, ZC_EINVAL, "its file system cannot exchange two names",
+                      "name a new directory instead");
     if (moved != 0)
         return refuse_errno(r, "the log beside it cannot take its place");
     r->open = false;

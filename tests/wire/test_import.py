@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The mailbox file of the Go zmqcat at --mailbox: imported once, wherever a start was cut short."""
-import base64, fcntl, json, os, random, shutil, subprocess, sys
+import base64, fcntl, json, os, re, shutil, subprocess, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -22,6 +22,13 @@ def state(boxes, held=()):
 
 def at(minute, zone="Z"):
     return "2026-11-30T19:%02d:00.000000001%s" % (minute, zone)
+
+
+def end_traced(tracer):
+    """Ends what strace runs, and so strace."""
+    with open("/proc/%d/task/%d/children" % (tracer.pid, tracer.pid)) as f:
+        os.kill(int(f.read()), 15)
+    tracer.wait()
 
 
 class Import(harness.Case):
@@ -210,6 +217,37 @@ class Import(harness.Case):
         self.assertEqual({("m",), ("m", "m.new"), ("m.imported", "m.new"), ("m", "m.imported")},
                          seen)
 
+    def test_each_step_is_on_disk_before_the_next(self):
+        if not shutil.which("strace"):
+            harness.skip("strace is not installed")
+        hub = self.make(state({"q": [message("x" * 5000)] * 100}))
+        trace = os.path.join(hub.dir, "trace")
+        hub.wrapper = ["strace", "-f", "-y", "-qq", "-s", "0", "-o", trace, "-e",
+                       "trace=rename,fsync,fdatasync,pwrite64"]
+        hub.options += ["--segment", "64k"]
+        hub.start()
+        end_traced(hub.proc)
+        calls = re.findall(r"(rename|fsync|fdatasync|pwrite64)\((?:\d+<([^>]*)>)?",
+                           read_file(trace).decode())
+        first, second = [i for i, c in enumerate(calls) if c[0] == "rename"]
+        new = hub.mailbox + ".new"
+        written = {}
+        for i, (call, path) in enumerate(calls[:first]):
+            if call == "pwrite64" and path.endswith(".zlog"):
+                written[path] = i
+        self.assertGreater(len(written), 7)
+
+        def synced(path, after, before):
+            return any(c[0] in ("fsync", "fdatasync") and c[1] == path
+                       for c in calls[after:before])
+        for path, at in written.items():
+            self.assertTrue(path.startswith(new + "/") and synced(path, at, first), path)
+        last = max(written.values())
+        self.assertTrue(synced(new, last, first))  # names in the log
+        self.assertTrue(synced(hub.dir, last, first))  # its own
+        self.assertTrue(synced(hub.dir, first, second))
+        self.assertTrue(synced(hub.dir, second, len(calls)))
+
     def cut(self, content, call, n, inject, want, seen):
         hub = self.make(content)
         what = "%s:%s:when=%d" % (call, inject, n)
@@ -221,8 +259,7 @@ class Import(harness.Case):
                              stderr=subprocess.DEVNULL)
         harness.wait_for(lambda: p.poll() is not None or os.path.exists(hub.path))
         if p.poll() is None:  # it was through before the call came
-            os.kill(int(subprocess.check_output(["pgrep", "-P", str(p.pid)])), 15)
-            p.wait()
+            end_traced(p)
         names = tuple(sorted(f for f in os.listdir(hub.dir) if f[0] == "m"))
         seen.add(names)
         if "m" in names and not os.path.isdir(hub.mailbox):
