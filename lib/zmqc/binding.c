@@ -48,12 +48,24 @@ static void bound_drop(struct zc_broker *b, struct zc_bound *bound)
     free(bound);
 }
 
+static uint64_t key_hash(const struct zc_broker *b, struct zc_slice name, struct zc_slice topic)
+{
+    return zc_map_hash(b->key, name) + 3 * zc_map_hash(b->key2, topic);
+}
+
 /* It counts from now on. False: no memory. */
 static bool enter(struct zc_broker *b, struct zc_binding *g)
 {
-    g->prefix = zc_topics_prefix(&b->topics, zc_slice(g->topic, g->topic_len));
-    if (g->prefix == NULL)
+    struct zc_slice topic = zc_slice(g->topic, g->topic_len);
+    struct zc_prefix *p = zc_topics_prefix(&b->topics, topic);
+    if (p == NULL)
         return false;
+    uint64_t hash = key_hash(b, zc_binding_name(g->bound), topic);
+    if (zc_map_insert(&b->bindings_by_key, &g->by_key, hash) != 0) {
+        zc_topics_prefix_drop(&b->topics, p);
+        return false;
+    }
+    g->prefix = p;
     zc_list_push(&g->prefix->bindings, &g->in_prefix);
     zc_list_push(&b->bindings, &g->all);
     return true;
@@ -63,6 +75,7 @@ static void leave(struct zc_broker *b, struct zc_binding *g)
 {
     if (g->prefix == NULL)
         return;
+    zc_map_remove(&b->bindings_by_key, &g->by_key);
     zc_list_remove(&g->in_prefix);
     zc_list_remove(&g->all);
     zc_topics_prefix_drop(&b->topics, g->prefix);
@@ -72,6 +85,8 @@ static void leave(struct zc_broker *b, struct zc_binding *g)
 static void binding_free(struct zc_broker *b, struct zc_binding *g)
 {
     leave(b, g);
+    if (g->by_seq.link != NULL)
+        zc_map_remove(&b->bindings_by_seq, &g->by_seq);
     b->bindings_count--;
     g->bound->bindings--;
     bound_drop(b, g->bound);
@@ -105,11 +120,11 @@ static struct zc_binding *binding_new(struct zc_broker *b, struct zc_slice name,
 static struct zc_binding *binding_find(const struct zc_broker *b, struct zc_slice name,
                                        struct zc_slice topic)
 {
-    struct zc_prefix *p = zc_topics_prefix_find(&b->topics, topic);
-    for (struct zc_list *l = p != NULL ? p->bindings.next : NULL; p != NULL && l != &p->bindings;
-         l = l->next) {
-        struct zc_binding *g = ZC_CONTAINER(l, struct zc_binding, in_prefix);
-        if (zc_slice_eq(name, zc_binding_name(g->bound)))
+    struct zc_map_node *n = zc_map_first(&b->bindings_by_key, key_hash(b, name, topic));
+    for (; n != NULL; n = zc_map_next(n)) {
+        struct zc_binding *g = ZC_CONTAINER(n, struct zc_binding, by_key);
+        if (zc_slice_eq(name, zc_binding_name(g->bound)) &&
+            zc_slice_eq(topic, zc_slice(g->topic, g->topic_len)))
             return g;
     }
     return NULL;
@@ -193,19 +208,23 @@ void zc_binding_settled(struct zc_broker *b, struct zc_setting *s, bool put, boo
     binding_free(b, g);
 }
 
-void zc_binding_match(struct zc_broker *b, struct zc_slice topic, struct zc_list *matched)
+uint32_t zc_binding_match(struct zc_broker *b, struct zc_slice topic, struct zc_list *matched)
 {
     size_t len = 0;
+    uint32_t count = 0;
     struct zc_prefix *p;
     zc_list_init(matched);
     while ((p = zc_topics_match(&b->topics, topic, &len)) != NULL) {
         for (struct zc_list *l = p->bindings.next; l != &p->bindings; l = l->next) {
             struct zc_bound *bound = ZC_CONTAINER(l, struct zc_binding, in_prefix)->bound;
-            if (bound->pub_mark != b->pub_mark)
-                zc_list_push(matched, &bound->matched);
+            if (bound->pub_mark == b->pub_mark)
+                continue;
+            zc_list_push(matched, &bound->matched);
             bound->pub_mark = b->pub_mark;
+            count++;
         }
     }
+    return count;
 }
 
 int zc_binding_restore(struct zc_broker *b, uint64_t seq, struct zc_slice body, uint64_t place)
@@ -226,18 +245,19 @@ int zc_binding_restore(struct zc_broker *b, uint64_t seq, struct zc_slice body, 
     g->setting.seq = seq;
     g->setting.place = place;
     b->journal->own(b->journal->arg, place, &g->setting.place);
-    return 0;
+    if (g->by_seq.link != NULL)
+        zc_map_remove(&b->bindings_by_seq, &g->by_seq);
+    return zc_map_insert(&b->bindings_by_seq, &g->by_seq, seq);
 }
 
 bool zc_binding_restore_remove(struct zc_broker *b, uint64_t seq)
 {
-    for (struct zc_list *l = b->bindings.next; l != &b->bindings; l = l->next) {
-        struct zc_binding *g = ZC_CONTAINER(l, struct zc_binding, all);
-        if (g->setting.seq == seq) {
-            b->journal->forget(b->journal->arg, g->setting.place);
-            binding_free(b, g);
-            return true;
-        }
+    struct zc_map_node *n = zc_map_first(&b->bindings_by_seq, seq);
+    if (n != NULL) {
+        struct zc_binding *g = ZC_CONTAINER(n, struct zc_binding, by_seq);
+        b->journal->forget(b->journal->arg, g->setting.place);
+        binding_free(b, g);
+        return true;
     }
     return false;
 }
@@ -255,4 +275,6 @@ void zc_binding_free_all(struct zc_broker *b)
     while (!zc_list_empty(&b->bindings))
         binding_free(b, ZC_CONTAINER(b->bindings.next, struct zc_binding, all));
     zc_map_done(&b->bound);
+    zc_map_done(&b->bindings_by_key);
+    zc_map_done(&b->bindings_by_seq);
 }

@@ -12,6 +12,8 @@
 #include "zmqc/setting.h"
 
 #define ZC_BINDINGS_MAX 65536
+/* What one publication may put into all of its mailboxes together: it is made in one go. */
+#define ZC_BINDINGS_BYTES_MAX (UINT64_C(64) << 20)
 
 /* A mailbox that is bound. */
 struct zc_bound {
@@ -25,9 +27,11 @@ struct zc_bound {
 
 struct zc_binding {
     struct zc_setting setting;
-    struct zc_list all;       /* b->bindings; unlinked while its removal is on its way */
-    struct zc_list in_prefix; /* likewise */
-    struct zc_prefix *prefix; /* NULL likewise */
+    struct zc_map_node by_key; /* mailbox and prefix; like `all` */
+    struct zc_map_node by_seq; /* of those that were restored */
+    struct zc_list all;        /* b->bindings; unlinked while its removal is on its way */
+    struct zc_list in_prefix;  /* likewise */
+    struct zc_prefix *prefix;  /* NULL likewise */
     struct zc_bound *bound;
     uint16_t topic_len;
     uint8_t topic[];
@@ -45,8 +49,8 @@ ZC_MUST_CHECK int64_t zc_binding_add(struct zc_broker *b, struct zc_slice name,
 /* Ends it; likewise. 0 when there is none. */
 ZC_MUST_CHECK int64_t zc_binding_remove(struct zc_broker *b, struct zc_slice name,
                                         struct zc_slice topic);
-/* Mailboxes bound to topic, each once, into *matched by `matched`. */
-void zc_binding_match(struct zc_broker *b, struct zc_slice topic, struct zc_list *matched);
+/* Mailboxes bound to topic, each once, into *matched by `matched`. Returns how many. */
+uint32_t zc_binding_match(struct zc_broker *b, struct zc_slice topic, struct zc_list *matched);
 
 /* Its record, or its removal (put false), is durable or failed. */
 void zc_binding_settled(struct zc_broker *b, struct zc_setting *s, bool put, bool durable);

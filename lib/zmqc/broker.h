@@ -174,6 +174,7 @@ struct zc_broker {
     struct zc_list seen_all;
     struct zc_timer seen_timer;
     struct zc_map bound; /* mailboxes that topics are bound to, by name */
+    struct zc_map bindings_by_key, bindings_by_seq;
     struct zc_list bindings;
     uint32_t bindings_count;
 

@@ -99,12 +99,14 @@ static void ok_subs(struct zc_broker *b, struct zc_session *s, const struct zc_m
 }
 
 /* Into all mailboxes that are bound to the topic. The ticket that covers all, or a negative zc_err:
- * some may have it. */
+ * some may have it; ZC_ELIMIT: none has it, together it would be too much. */
 static int64_t put_bound(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
 {
     struct zc_list matched;
     int64_t last = 0;
-    zc_binding_match(b, m->name, &matched);
+    uint64_t count = zc_binding_match(b, m->name, &matched);
+    if (count * (zc_msg_payload(m).len + m->headers_bytes) > ZC_BINDINGS_BYTES_MAX)
+        last = ZC_ELIMIT;
     while (!zc_list_empty(&matched)) {
         struct zc_bound *bound = ZC_CONTAINER(matched.next, struct zc_bound, matched);
         zc_list_remove(&bound->matched);
@@ -131,6 +133,11 @@ void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         return;
     }
     int64_t ticket = b->bindings_count > 0 ? put_bound(b, s, m) : 0;
+    if (ticket == ZC_ELIMIT) {
+        zc_reply_err(b, s, m->id, "too_large",
+                     "pub: more than 64 MiB for all the mailboxes that are bound to it");
+        return;
+    }
     if (ticket < 0) {
         zc_reply_storage(b, s, m->id, (int)ticket);
         return;

@@ -161,3 +161,32 @@ TEST(what_cannot_be_bound)
     CHECK_INT(queued(), 50);
     bus_end();
 }
+
+TEST(one_publication_for_many_mailboxes_is_bounded)
+{
+    static char json[(1 << 20) + 100];
+    start(100);
+    struct zc_session *s = bus_attach();
+    for (int i = 0; i < 65; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "n%d", i % 33);
+        HAS(bind(s, "bind", name, i < 33 ? "t" : "tt"), "\"ok\"");
+    }
+    /* Each mailbox counts once: 33 MiB. */
+    snprintf(json, sizeof(json), "{\"op\":\"pub\",\"id\":\"p\",\"name\":\"tt\",\"text\":\"");
+    size_t at = strlen(json);
+    memset(json + at, 'x', 1 << 20);
+    memcpy(json + at + (1 << 20), "\"}", 3);
+    HAS(bus_call(s, json), "\"subs\":0");
+    CHECK_INT(queued(), 33);
+    for (int i = 0; i < 32; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "m%d", i);
+        HAS(bind(s, "bind", name, "t"), "\"ok\"");
+    }
+    HAS(bus_call(s, json), "\"code\":\"too_large\"");
+    CHECK_INT(queued(), 33); /* nobody has it */
+    HAS(take(s, "m0"), "mailbox: empty");
+    HAS(pub(s, "tt", "small"), "\"ok\"");
+    bus_end();
+}
