@@ -64,11 +64,25 @@ static void file_give(struct import *im)
     im->fd = -1;
 }
 
+/* Whatever does not begin as JSON is not read as a whole. */
+static bool begins(int fd)
+{
+    char head[4096];
+    ssize_t n = pread(fd, head, sizeof(head), 0);
+    for (ssize_t i = 0; i < n; i++)
+        if (strchr(" \t\r\n", head[i]) == NULL || head[i] == '\0')
+            return head[i] == '{';
+    return false;
+}
+
 static int file_read(struct import *im)
 {
     size_t len = (size_t)im->st.st_size, got = 0;
     if (im->st.st_size > FILE_MAX)
         return refuse(im, ZC_EBADMSG, "is a file of more than 4 GiB, and no mailbox file");
+    if (len > 0 && !begins(im->fd))
+        return refuse(im, ZC_EBADMSG,
+                      "is a file, and no mailbox file of the Go zmqcat: name a directory");
     im->data = malloc(len + 1);
     if (im->data == NULL)
         return refuse(im, ZC_ENOMEM, "cannot be imported: out of memory");

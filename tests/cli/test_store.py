@@ -333,6 +333,44 @@ class Store(harness.Case):
         got = json.loads(self.ok(store("check", hub.mailbox, "--json")))
         self.assertEqual(got["messages"], 504)
 
+    def test_compact_killed_anywhere_loses_nothing(self):
+        path = self.log()
+        want = self.ok(store("export", path))
+        killed = 0
+        for call in ("pwrite64", "fdatasync", "fsync", "unlinkat", "fallocate"):
+            for n in (1, 2, 4, 7):
+                argv = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=" + call, "-e",
+                        "inject=%s:signal=KILL:when=%d" % (call, n), CLI, "store", "compact", path]
+                try:
+                    done = subprocess.run(argv, capture_output=True, timeout=20 * SLOW)
+                except FileNotFoundError:
+                    harness.skip("strace is not installed")
+                killed += done.returncode != 0
+                self.assertEqual(self.ok(store("export", path)), want, (call, n))
+                self.ok(store("check", path))
+        self.assertGreater(killed, 8)
+        self.ok(store("compact", path))
+        self.assertEqual(self.ok(store("export", path)), want)
+
+    def test_no_room(self):
+        path = self.log()
+        want, before = self.ok(store("export", path)), snapshot(path)
+
+        def little():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (60000, 60000))
+        for target in (path, os.path.join(os.path.dirname(path), "other")):
+            done = subprocess.run([CLI, "store", "import", target], input=want, preexec_fn=little,
+                                  capture_output=True, timeout=20 * SLOW)
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn(b"no space left", done.stderr)
+            self.assertEqual(snapshot(path), before)
+            self.assertEqual([f for f in os.listdir(os.path.dirname(path)) if f[0] in "mo"], ["m"])
+        done = subprocess.run([CLI, "store", "compact", path], preexec_fn=little,
+                              capture_output=True, timeout=20 * SLOW)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertEqual(self.ok(store("export", path)), want)
+
     def test_progress_is_a_bar_at_a_terminal(self):
         path = os.path.join(tempdir(), "m")
         ours, theirs = os.openpty()

@@ -133,6 +133,11 @@ class Import(harness.Case):
             self.refused(data)
         for end in range(1, len(good), 11):
             self.refused(good[:end])
+        hub = self.make(b"")
+        os.truncate(hub.mailbox, 3 << 30)  # 3 GiB of zeros are not read
+        hub.wrapper = ["sh", "-c", "ulimit -v 2000000; exec \"$@\"", "sh"]
+        if "asan" not in harness.BUILD:
+            self.assertEqual(hub.run().returncode, 78)
         self.refused(good + b"x", b"near byte %d" % len(good))
         self.refused(b"[" * 100000)
         self.refused(b'{"boxes":' * 100000)
@@ -159,6 +164,21 @@ class Import(harness.Case):
         self.refused(b'{"boxes":{"q":[{"ID":"a","ID":"b"}]}}', b"twice")
         self.refused(b'{"boxes":{"q":[1]}}', b"no object")
         self.refused(b'{"boxes":{"q":{}}}', b"no array")
+
+    def test_no_room_for_the_log(self):
+        hub = self.make(state({"q": [message("x")]}))
+        content = read_file(hub.mailbox)
+        # As the shell's ulimit -f: no file of 8 MiB.
+        hub.wrapper = ["sh", "-c", "trap '' XFSZ; ulimit -f 1000; exec \"$@\"", "sh"]
+        done = hub.run()
+        self.assertEqual((done.returncode, done.stderr.count(b"\n")), (1, 1), done)
+        self.assertIn(b"no space left", done.stderr)
+        self.assertEqual(read_file(hub.mailbox), content)
+        self.assertEqual(os.listdir(hub.dir), ["m"])
+        hub.wrapper = []
+        hub.start()
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(self.texts(hub.mailbox), ["x"])
 
     def test_an_older_import_is_not_overwritten(self):
         hub = self.make(state({"q": [message("x")]}))
