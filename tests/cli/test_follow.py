@@ -59,6 +59,42 @@ class Follow(harness.Case):
         self.raw.put("jobs", "kept")
         self.assertEqual(self.stat()["depth"], 1)
 
+    def test_what_was_taken_is_written_before_a_signal_ends_it(self):
+        for i in range(30):
+            name, sig = "q%d" % i, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[i % 3]
+            p = subprocess.Popen([CLI, "take", name, "--follow", "-l", self.bus.listen],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+            self.addCleanup(p.stdout.close)
+            self.addCleanup(p.kill)
+            wait_for(lambda: self.stat(name)["waiting"] == 1)
+            puts = harness.frame(op="put", name=name, text="x") * 100
+            self.raw.send_raw(puts)
+            time.sleep(i / 5000)
+            p.send_signal(sig)
+            written = p.stdout.read().count(b"x\n")
+            self.assertEqual(p.wait(10 * SLOW), -sig)
+            for _ in range(100):
+                self.assertEqual(self.raw.recv()["op"], "ok")
+            wait_for(lambda: self.stat(name)["waiting"] == 0)
+            self.assertEqual(written + self.stat(name)["depth"], 100, (i, written))
+
+    def test_a_signal_ends_it_also_when_the_hub_hangs(self):
+        bus = harness.Hub()
+        self.addCleanup(bus.__exit__)
+        self.addCleanup(bus.proc.send_signal, signal.SIGCONT)
+        self.bus = bus
+        self.raw = self.conn(bus)
+        p, q = self.start(), self.start()
+        wait_for(lambda: self.stat()["waiting"] == 2)
+        bus.proc.send_signal(signal.SIGSTOP)
+        p.terminate()
+        q.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        self.assertIsNone(q.poll())
+        q.send_signal(signal.SIGINT)
+        self.assertEqual(q.wait(2 * SLOW), -signal.SIGINT)
+        self.assertEqual(p.wait(10 * SLOW), -signal.SIGTERM)
+
     def test_wait(self):
         self.raw.put("jobs", "a")
         p = self.start("--wait", "300ms")
