@@ -13,6 +13,7 @@ struct zc_block *zc_block_new(size_t len)
         return NULL;
     b->refs = 1;
     b->len = (uint32_t)len;
+    b->outs = 0;
     return b;
 }
 

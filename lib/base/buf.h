@@ -50,6 +50,7 @@ void zc_buf_done(struct zc_buf *b);
 struct zc_block {
     uint32_t refs;
     uint32_t len;
+    uint32_t outs; /* references from outputs of sessions; for who counts what waits there */
     uint8_t data[];
 };
 

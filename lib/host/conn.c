@@ -166,7 +166,12 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         c->blocked = false;
         zc_conn_wake(c);
     }
-    if (events & UV_READABLE)
+    if ((events & UV_READABLE) == 0)
+        return;
+    /* What others did in this turn may have changed that. */
+    if (zc_conn_core_attached(c) && !zc_conn_core_wants_input(c))
+        update_interest(c);
+    else
         read_once(c);
 }
 

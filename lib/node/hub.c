@@ -23,6 +23,7 @@ void zc_hub_config_default(struct zc_hub_config *ret_config)
         .mailboxes_max = 100000,
         .sessions_max = 20000,
         .session_bytes = 8 << 20,
+        .output_bytes = 256 << 20,
         .hot_bytes = 16 << 20,
         .log = {.sync = ZC_LOG_SYNC_ALWAYS, .segment_bytes = 8 << 20},
     };
@@ -41,6 +42,8 @@ static struct zc_broker_limits limits_of(const struct zc_hub_config *c)
         .mailboxes_max = c->mailboxes_max,
         .sessions_max = c->sessions_max,
         .session_bytes = c->session_bytes,
+        .output_bytes =
+            c->output_bytes > 4 * c->session_bytes ? c->output_bytes : 4 * c->session_bytes,
         .hot_bytes = c->hot_bytes,
     };
 }
@@ -271,12 +274,12 @@ void zc_hub_stats(const struct zc_hub *hub, struct zc_hub_stats *ret_stats)
         .expired = c->expired,
         .dropped_subs = c->dropped_subs,
         .damaged = c->damaged,
-        .memory_bytes = b->hot_bytes + b->topics.bytes,
+        .memory_bytes = b->hot_bytes + b->topics.bytes + b->out_bytes,
         .storage = ZC_LOG_CLOSED,
     };
     for (struct zc_list *l = b->sessions.next; l != &b->sessions; l = l->next) {
         const struct zc_session *s = ZC_CONTAINER(l, struct zc_session, link);
-        st.memory_bytes += zc_session_out_bytes(s) + s->held_bytes + s->in.cap;
+        st.memory_bytes += s->in.cap;
     }
     if (hub->log != NULL) {
         struct zc_log_status ls;

@@ -54,6 +54,7 @@ struct zc_hub_config {
     uint64_t mailboxes_max;
     uint64_t sessions_max;
     uint64_t session_bytes; /* output bound of one session */
+    uint64_t output_bytes;  /* of all together; at least four times that of one */
     uint64_t hot_bytes;     /* durable payloads kept in memory, all mailboxes together */
     bool trace;
     bool durable; /* a log lies under the mailboxes: `log` counts */

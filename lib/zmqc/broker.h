@@ -59,7 +59,7 @@ enum zc_timer_kind {
 struct zc_broker_limits {
     int64_t heartbeat_ms; /* <= 0: off */
     uint64_t payload_max, mailbox_cap, sub_buffer, topics_max, headers_max, headers_bytes,
-        mailboxes_max, sessions_max, session_bytes, hot_bytes;
+        mailboxes_max, sessions_max, session_bytes, output_bytes, hot_bytes;
 };
 
 /* take, reserve or ready that waits. */
@@ -199,7 +199,10 @@ struct zc_broker {
     struct zc_line *line_told;
 
     uint64_t hot_bytes;
-    uint64_t in_bytes; /* kept in sessions: unfinished frames, and what waits for its turn */
+    uint64_t in_bytes;   /* kept in sessions: unfinished frames, and what waits for its turn */
+    uint64_t out_bytes;  /* memory of output, and of what becomes output, of all sessions */
+    uint64_t out_ending; /* the part of killed sessions, which goes with them */
+    bool out_short;      /* it is too much: see budget.h */
     struct zc_counters count;
     struct zc_msg in, out; /* scratch */
     struct zc_buf scratch;

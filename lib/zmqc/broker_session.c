@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "zmqc/broker.h"
+#include "zmqc/budget.h"
 #include "zmqc/gift.h"
 #include "zmqc/job.h"
 #include "zmqc/op.h"
@@ -24,6 +25,7 @@ struct zc_session *zc_broker_attach(struct zc_broker *b, struct zc_now now, cons
         return NULL;
     s->serial = s->owner = b->serial_next++;
     s->data = data;
+    s->account = &b->out_bytes;
     s->control = control;
     s->timer.kind = ZC_TIMER_SESSION;
     s->heard = s->progress = now.mono;
@@ -76,7 +78,9 @@ void zc_broker_detach(struct zc_broker *b, struct zc_session *s, struct zc_now n
     b->in_bytes -= s->in.len;
     b->sessions_count--;
     b->bus_sessions -= !s->control;
+    b->out_ending -= s->ending_bytes;
     zc_session_free(s);
+    zc_budget_fell(b);
     zc_broker_tick(b, now); /* matches what it gave back */
 }
 
@@ -86,6 +90,8 @@ void zc_broker_kill(struct zc_broker *b, struct zc_session *s, const char *why)
         return;
     zc_broker_log(b, 4, s, why);
     s->state = ZC_SESSION_CLOSED;
+    s->ending_bytes = zc_session_waiting(s);
+    b->out_ending += s->ending_bytes;
     zc_gift_park(s); /* what would be given to it would only come back */
     drop_subs(b, s);
     zc_heap_remove(&b->timers, &s->timer);
@@ -266,6 +272,7 @@ void zc_broker_sent(struct zc_broker *b, struct zc_session *s, struct zc_now now
         (s->state == ZC_SESSION_ENDING && zc_session_out_bytes(s) == 0))
         zc_broker_touch(b, s);
     zc_broker_resume(b, s);
+    zc_budget_fell(b);
     if (!zc_list_empty(&b->dispatch))
         zc_broker_tick(b, now);
 }
@@ -291,6 +298,8 @@ void zc_broker_pulse(struct zc_broker *b, struct zc_session *s)
         }
     }
     if (b->limits.heartbeat_ms > 0) {
+        if (input_stopped(b, s))
+            s->heard = now; /* it is we who do not listen */
         struct zc_mono dead = dead_at(b, s);
         bool excused = s->deliveries_count > 0 || s->paused || b->input_blocked;
         if (dead.ns <= now.ns && !excused) {

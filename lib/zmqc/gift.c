@@ -308,6 +308,7 @@ void zc_gift_emit(struct zc_broker *b, struct zc_session *s, struct zc_held *h)
     if (h->gift_op == ZC_GIFT_TAKE) {
         m->sent_end = s->out_total;
         zc_list_push(&s->unsent, &m->link);
+        zc_session_charge_bytes(s, m->body_len);
     } else {
         m->delivery->sent_end = s->out_total;
         zc_message_cool(b, m);
@@ -321,6 +322,7 @@ void zc_gift_sent(struct zc_broker *b, struct zc_session *s)
         if (m->sent_end > s->sent_total)
             break;
         zc_list_remove(&m->link);
+        zc_session_discharge_bytes(s, m->body_len);
         m->taken = false;
         zc_message_free(b, m);
     }
@@ -348,6 +350,7 @@ void zc_gift_session_end(struct zc_broker *b, struct zc_session *s)
     while (!zc_list_empty(&s->unsent)) {
         struct zc_message *m = ZC_CONTAINER(s->unsent.next, struct zc_message, link);
         zc_list_remove(&m->link);
+        zc_session_discharge_bytes(s, m->body_len);
         zc_settle_revive(b, m);
     }
     zc_lease_session_end(b, s);

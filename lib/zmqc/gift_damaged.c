@@ -39,14 +39,14 @@ void zc_gift_damaged(struct zc_broker *b, struct zc_message *m)
         out->error = zc_slice_str("storage: the message is damaged and was set aside");
         out->code = zc_slice_str("storage");
         out->end = h->end; /* of a batch: nothing more comes */
-        s->held_bytes -= m->body_len;
+        zc_reply_discharge(s, h);
         if (m->delivery != NULL)
             m->delivery->held = NULL;
         h->message = NULL;
         h->ticket = 0;
         /* In the middle of a batch nobody waits for this one: the others are the answer. */
         h->frame = h->batch && !h->end ? NULL : zc_reply_encode(b, s, out);
-        s->held_bytes += h->frame != NULL ? h->frame->len : 0;
+        zc_reply_charge(s, h);
     }
     if (m->delivery != NULL)
         zc_lease_free(b, m->delivery);

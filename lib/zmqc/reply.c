@@ -5,20 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zmqc/budget.h"
 #include "zmqc/gift.h"
 
 #define STORAGE_TEXT "storage: not on disk, nothing was changed: see zmqcat status"
 
 bool zc_reply_over_bound(const struct zc_broker *b, const struct zc_session *s)
 {
-    return zc_session_out_bytes(s) + s->held_bytes > b->limits.session_bytes ||
-           s->held_count > 8192;
+    return zc_session_waiting(s) > b->limits.session_bytes || s->held_count > 8192 ||
+           (b->out_short && zc_session_waiting(s) > ZC_BUDGET_SHARE);
 }
 
 bool zc_reply_has_room(const struct zc_broker *b, const struct zc_session *s)
 {
-    return zc_session_out_bytes(s) + s->held_bytes <= b->limits.session_bytes / 2 &&
-           s->held_count <= 4096;
+    return zc_session_waiting(s) <= b->limits.session_bytes / 2 && s->held_count <= 4096 &&
+           (!b->out_short || zc_session_waiting(s) <= ZC_BUDGET_SHARE / 2);
 }
 
 _Static_assert(ZC_MSG_SMALL_MAX <= ZC_SESSION_CHUNK, "small frames are copied");
@@ -46,9 +47,11 @@ static void wrote(struct zc_broker *b, struct zc_session *s, bool ok)
         zc_broker_kill(b, s, "does not read what it asked for: session ended");
         return;
     }
+    zc_budget_rose(b);
     if (zc_reply_over_bound(b, s))
         zc_gift_park(s);
     zc_broker_touch(b, s);
+    zc_budget_enforce(b);
 }
 
 void zc_reply_write(struct zc_broker *b, struct zc_session *s, struct zc_block *frame, bool sub)
@@ -107,12 +110,32 @@ static uint64_t held_bytes(const struct zc_held *h)
     return h->frame != NULL ? h->frame->len : h->message != NULL ? h->message->body_len : 0;
 }
 
+/* What h holds waits for the session, or does so no longer: its frame or its message changes. */
+void zc_reply_charge(struct zc_session *s, struct zc_held *h)
+{
+    s->held_bytes += held_bytes(h);
+    if (h->frame != NULL)
+        zc_session_charge(s, h->frame);
+    else
+        zc_session_charge_bytes(s, held_bytes(h));
+}
+
+void zc_reply_discharge(struct zc_session *s, struct zc_held *h)
+{
+    s->held_bytes -= held_bytes(h);
+    if (h->frame != NULL)
+        zc_session_discharge(s, h->frame);
+    else
+        zc_session_discharge_bytes(s, held_bytes(h));
+}
+
 void zc_reply_hold(struct zc_broker *b, struct zc_session *s, struct zc_held *h)
 {
     zc_list_push(h->gift ? &s->gifts : &s->replies, &h->link);
     s->held_count++;
     s->held_subs += h->sub;
-    s->held_bytes += held_bytes(h);
+    zc_reply_charge(s, h);
+    zc_budget_rose(b);
     if (zc_reply_over_bound(b, s))
         zc_gift_park(s);
     if (!zc_list_linked(&s->stalled))
@@ -124,7 +147,7 @@ static void unlink_held(struct zc_session *s, struct zc_held *h)
     zc_list_remove(&h->link);
     s->held_count--;
     s->held_subs -= h->sub;
-    s->held_bytes -= held_bytes(h);
+    zc_reply_discharge(s, h);
 }
 
 void zc_reply_held_free(struct zc_session *s, struct zc_held *h)
@@ -314,12 +337,12 @@ static void fail_lane(struct zc_broker *b, struct zc_session *s, struct zc_list 
         h->ticket = 0;
         if (h->written_only)
             continue; /* only the count of attempts is not stored */
-        s->held_bytes -= held_bytes(h);
+        zc_reply_discharge(s, h);
         zc_block_unref(h->frame);
         h->message = NULL;
         fill_err(&b->out, zc_slice(h->id, h->id_len), "storage", STORAGE_TEXT);
         h->frame = zc_reply_encode(b, s, &b->out);
-        s->held_bytes += held_bytes(h);
+        zc_reply_charge(s, h);
     }
 }
 

@@ -41,12 +41,16 @@ void zc_reply_release(struct zc_broker *b, struct zc_session *s);
 void zc_reply_release_all(struct zc_broker *b);
 /* Held frames whose ticket is above `ticket` turn into errors. */
 void zc_reply_fail(struct zc_broker *b, uint64_t ticket);
+/* Take h's bytes into account, and out of it again while what it holds is exchanged. */
+void zc_reply_charge(struct zc_session *s, struct zc_held *h);
+void zc_reply_discharge(struct zc_session *s, struct zc_held *h);
 void zc_reply_held_free(struct zc_session *s, struct zc_held *h);
 /* Fills a subscriber's buffer with last values, as far as its reader has room. */
 void zc_reply_replay(struct zc_broker *b, struct zc_session *s);
-/* More output, or more that will become output, than the session's bound. */
+/* More output, or more that will become output, than the session's bound, or than its share while
+ * that of all sessions is too much. */
 bool zc_reply_over_bound(const struct zc_broker *b, const struct zc_session *s);
-/* Half of the bound or less. */
+/* Half of that or less. */
 bool zc_reply_has_room(const struct zc_broker *b, const struct zc_session *s);
 
 #endif

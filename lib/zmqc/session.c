@@ -50,6 +50,33 @@ void zc_session_free(struct zc_session *s)
     free(s);
 }
 
+void zc_session_charge_bytes(struct zc_session *s, uint64_t n)
+{
+    if (s->account != NULL)
+        *s->account += n;
+}
+
+void zc_session_discharge_bytes(struct zc_session *s, uint64_t n)
+{
+    if (s->account == NULL)
+        return;
+    ZC_ASSERT(*s->account >= n);
+    *s->account -= n;
+}
+
+void zc_session_charge(struct zc_session *s, struct zc_block *frame)
+{
+    if (frame->outs++ == 0)
+        zc_session_charge_bytes(s, frame->len);
+}
+
+void zc_session_discharge(struct zc_session *s, struct zc_block *frame)
+{
+    ZC_ASSERT(frame->outs > 0);
+    if (--frame->outs == 0)
+        zc_session_discharge_bytes(s, frame->len);
+}
+
 static struct zc_chunk *chunk_new(struct zc_session *s, size_t room)
 {
     struct zc_chunk *c = malloc(sizeof(*c) + room);
@@ -59,12 +86,16 @@ static struct zc_chunk *chunk_new(struct zc_session *s, size_t room)
     c->start = c->end = 0;
     c->cap = (uint32_t)room;
     zc_list_push(&s->out, &c->link);
+    zc_session_charge_bytes(s, sizeof(*c) + room);
     return c;
 }
 
-static void chunk_free(struct zc_chunk *c)
+static void chunk_free(struct zc_session *s, struct zc_chunk *c)
 {
     zc_list_remove(&c->link);
+    zc_session_discharge_bytes(s, sizeof(*c) + c->cap);
+    if (c->block != NULL)
+        zc_session_discharge(s, c->block);
     zc_block_unref(c->block);
     free(c);
 }
@@ -98,6 +129,7 @@ int zc_session_refer(struct zc_session *s, struct zc_block *block, uint32_t star
         if ((c = chunk_new(s, 0)) == NULL)
             return ZC_ENOMEM;
         c->block = zc_block_ref(block);
+        zc_session_charge(s, block);
         c->start = c->end = start;
     }
     c->end += len;
@@ -134,7 +166,7 @@ void zc_session_sent(struct zc_session *s, size_t n)
             break;
         }
         n -= part;
-        chunk_free(c);
+        chunk_free(s, c);
     }
     struct zc_marks *m = &s->marks;
     while (m->len > 0 && m->ends[m->first % m->cap] <= s->sent_total) {
@@ -150,7 +182,7 @@ void zc_session_sent(struct zc_session *s, size_t n)
 void zc_session_drop_output(struct zc_session *s)
 {
     while (!zc_list_empty(&s->out))
-        chunk_free(ZC_CONTAINER(s->out.next, struct zc_chunk, link));
+        chunk_free(s, ZC_CONTAINER(s->out.next, struct zc_chunk, link));
     s->sent_total = s->out_total;
     s->marks.len = 0;
 }

@@ -75,6 +75,8 @@ struct zc_session {
     struct zc_list replies, gifts; /* zc_held */
     uint32_t held_count, held_subs;
     uint64_t held_bytes;
+    uint64_t *account;     /* memory of all sessions' output is added up here; NULL: nowhere */
+    uint64_t ending_bytes; /* what its end will free, once it is killed */
 
     struct zc_list waiters, deliveries, subs, requests, jobs;
     uint32_t waiters_count, deliveries_count, subs_count, requests_count, jobs_count;
@@ -108,6 +110,18 @@ ZC_MUST_CHECK int zc_session_refer(struct zc_session *s, struct zc_block *block,
 size_t zc_session_slices(const struct zc_session *s, struct zc_slice *ret_slices, size_t cap);
 /* The kernel accepted n bytes. */
 void zc_session_sent(struct zc_session *s, size_t n);
+/* Bytes that are output or will become output. */
+static inline uint64_t zc_session_waiting(const struct zc_session *s)
+{
+    return zc_session_out_bytes(s) + s->held_bytes;
+}
+/* A frame begins or ceases to wait for the session. In the account a block that waits for many
+ * counts once. */
+void zc_session_charge(struct zc_session *s, struct zc_block *frame);
+void zc_session_discharge(struct zc_session *s, struct zc_block *frame);
+/* The same for n bytes of memory of its own. */
+void zc_session_charge_bytes(struct zc_session *s, uint64_t n);
+void zc_session_discharge_bytes(struct zc_session *s, uint64_t n);
 /* Drops all output. */
 void zc_session_drop_output(struct zc_session *s);
 /* Remembers that the frame just written is a subscription's. */

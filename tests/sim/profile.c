@@ -57,6 +57,7 @@ static void tiny(struct profile *p, struct rnd *r)
     p->hub.mailboxes_max = (uint64_t)rnd_range(r, 1, BOXES_MAX);
     p->hub.sessions_max = (uint64_t)rnd_range(r, 2, CLIENTS_MAX);
     p->hub.session_bytes = (uint64_t)rnd_range(r, 4096, 65536);
+    p->hub.output_bytes = 1; /* four sessions */
 }
 
 static void faults(struct profile *p, struct rnd *r)

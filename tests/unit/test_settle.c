@@ -78,6 +78,7 @@ static void start(void)
                                       .mailboxes_max = 100,
                                       .sessions_max = 100,
                                       .session_bytes = 1 << 20,
+                                      .output_bytes = 4 << 20,
                                       .hot_bytes = 1 << 20};
     ticket = 0;
     forgotten = 0;
