@@ -398,14 +398,15 @@ class Store(harness.Case):
         count = 1000000 if harness.LONG else 60000
         path = os.path.join(tempdir(), "m")
         text = b"x" * (100 if harness.LONG else 1000)
+        quiet = {"stderr": subprocess.DEVNULL}
         feed = subprocess.Popen([CLI, "store", "import", path], stdin=subprocess.PIPE,
-                                stdout=subprocess.DEVNULL)
+                                stdout=subprocess.DEVNULL, **quiet)
         for i in range(count // 1000):
             feed.stdin.write(b"".join(b'{"mailbox":"q%d","text":"%d %s"}\n' % (k % 7, i, text)
                                       for k in range(1000)))
         feed.stdin.close()
         self.assertEqual(feed.wait(), 0)
-        out = subprocess.Popen([CLI, "store", "export", path], stdout=subprocess.PIPE)
+        out = subprocess.Popen([CLI, "store", "export", path], stdout=subprocess.PIPE, **quiet)
         found = sum(1 for _ in out.stdout)
         out.stdout.close()
         _, status, use = os.wait4(out.pid, 0)
