@@ -96,7 +96,17 @@ static void on_alarm(int sig)
     _exit(0);
 }
 
-static void print_names(const char *json, size_t len)
+/* What would be escaped cannot be typed as it is. Others choose these names: none is to be taken
+ * for an option, or by the script for a word of ours. */
+static bool offers_name(const struct line *l, struct zc_slice name)
+{
+    char shown[1100];
+    zc_text_escape(shown, sizeof shown, name);
+    return name.len > 0 && zc_slice_is(name, shown) && shown[0] != ':' &&
+           (shown[0] != '-' || l->options_over);
+}
+
+static void print_names(const struct line *l, const char *json, size_t len)
 {
     struct zc_buf copy = {0};
     struct zc_json j;
@@ -113,13 +123,9 @@ static void print_names(const char *json, size_t len)
     if (names.type == ZC_JSON_ARRAY) {
         zc_json_init(&j, (uint8_t *)(uintptr_t)names.text.data, names.text.len);
         zc_json_eat(&j, '[');
-        for (first = true; zc_json_element(&j, &first, 2, &v);) {
-            char shown[1100];
-            zc_text_escape(shown, sizeof shown, v.text);
-            /* What would be escaped cannot be typed as it is. */
-            if (v.text.len > 0 && zc_slice_is(v.text, shown))
-                printf("%s\n", shown);
-        }
+        for (first = true; zc_json_element(&j, &first, 2, &v);)
+            if (offers_name(l, v.text))
+                printf("%.*s\n", (int)v.text.len, (const char *)v.text.data);
     }
     zc_buf_done(&copy);
 }
@@ -137,7 +143,7 @@ static void offer_mailboxes(const struct line *l)
     if (zc_open_again(&args, &bus) == ZMQCAT_OK &&
         zmqcat_query(bus, "list", l->current, strlen(l->current), "\"max\":1000", &json, &len) ==
             ZMQCAT_OK)
-        print_names(json, len);
+        print_names(l, json, len);
     zmqcat_free(bus);
 }
 

@@ -125,6 +125,13 @@ class Completion(harness.Case):
         self.addCleanup(shell.close)
         return shell
 
+    def test_names_that_would_be_options_need_the_dashes(self):
+        for name in ("--file=/etc/passwd", "-x", ":files", ":commands"):
+            self.conn(self.bus).put(name, "x")
+        self.assertEqual(self.words("take", ""), sorted(NAMES))
+        self.assertEqual(self.words("take", ":"), [])
+        self.assertEqual(self.words("take", "--", "-"), ["--file=/etc/passwd", "-x"])
+
     def try_words(self, shell):
         """What is typed, and what then stands in the line."""
         for typed, want in (("zmqcat unkn\x15zmqcat stat ma", r"zmqcat stat mail-in "),
