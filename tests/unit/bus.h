@@ -29,7 +29,7 @@ static void bus_end(void)
     bus_hub = NULL;
 }
 
-static struct zc_session *bus_attach(void)
+static inline struct zc_session *bus_attach(void)
 {
     struct zc_peer peer = {"uid:7", "@", false};
     return zc_hub_attach(bus_hub, bus_now, &peer, NULL);
@@ -77,7 +77,7 @@ static const char *bus_recv(struct zc_session *s)
     return bus_output(s, true);
 }
 
-static const char *bus_call(struct zc_session *s, const char *json)
+static inline const char *bus_call(struct zc_session *s, const char *json)
 {
     bus_send(s, json);
     return bus_recv(s);
