@@ -52,7 +52,8 @@ int zc_log_read(struct zc_log *log, uint64_t place, size_t body_len, void *cooki
         .cookie = cookie, .block = block, .place = place, .body_len = body_len};
     q->busy++;
     struct zc_segment *s = zc_segment_find(&log->segments, (uint32_t)(place >> 32));
-    if (s == NULL) {
+    if (s == NULL || s->number == log->trimming) {
+        /* Nothing in it is wanted any more: the caller's place is old. */
         q->items[i - 1].err = ZC_ENOENT;
         push(q, &q->ready, &q->ready_last, i);
     } else {

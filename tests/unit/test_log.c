@@ -267,6 +267,36 @@ TEST(log_reads)
     user_done(&u);
 }
 
+/* Whoever remembers an old place may ask for it at any time. */
+TEST(log_read_while_its_segment_goes)
+{
+    user_init(&u, 9);
+    user_open(&u);
+    for (int i = 0; i < 2000; i++)
+        CHECK(user_put(&u) > 0);
+    user_run(&u);
+    uint64_t place = u.msgs[1].place;
+    for (uint64_t seq = 1; seq <= 2000; seq++)
+        CHECK_INT(user_remove(&u, seq), 0);
+    int k = 0;
+    for (int i = 0; i < 10000; i++) {
+        user_events(&u);
+        user_ops(&u);
+        for (k = 0; k < u.disk.queued && u.disk.queue[k].kind != ZC_DISK_REMOVE; k++)
+            ;
+        if (k < u.disk.queued || u.disk.queued == 0)
+            break;
+        user_complete(&u, 0);
+    }
+    CHECK(k < u.disk.queued && u.disk.queue[k].segment == (uint32_t)(place >> 32));
+    CHECK_INT(zc_log_read(u.log, place, user_len(&u, 1), NULL), 0);
+    user_complete(&u, k);
+    user_run(&u);
+    CHECK_INT(u.read_answers, 1);
+    CHECK_INT(u.read_err, ZC_ENOENT);
+    user_done(&u);
+}
+
 TEST(log_reopened_many_times)
 {
     user_init(&u, 16);
