@@ -150,6 +150,18 @@ static void file_forget(struct zc_disk *disk, uint32_t number)
         file_close(f);
 }
 
+/* The descriptor of a file that nobody uses, which is the caller's from now on; -1: there is none.
+ */
+static int file_take(struct zc_disk *disk, uint32_t number)
+{
+    struct file *f = file_find(disk, number);
+    if (f == NULL || f->refs > 0)
+        return -1;
+    int fd = f->fd;
+    *f = (struct file){0};
+    return fd;
+}
+
 static struct job *job_new(struct zc_disk *disk)
 {
     struct job *j = disk->spare_jobs;
@@ -303,6 +315,8 @@ void zc_disk_submit(struct zc_disk *disk, const struct zc_disk_op *op, zc_disk_d
         j->file->written = j->file->written || op->kind == ZC_DISK_WRITE;
         j->fd = j->file->fd;
     }
+    if (op->kind == ZC_DISK_REMOVE)
+        j->fd = file_take(disk, op->segment);
     if (try_inline(j)) {
         job_finish(j);
         return;

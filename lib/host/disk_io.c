@@ -238,7 +238,8 @@ static int64_t do_index(int dir_fd, const struct zc_disk_op *op)
     return result;
 }
 
-static int64_t do_remove(int dir_fd, const struct zc_disk_op *op)
+/* Closing the last descriptor of a file without a name frees its blocks: that is done here too. */
+static int64_t do_remove(int dir_fd, const struct zc_disk_op *op, int *fd)
 {
     char name[ZC_DISK_NAME_MAX];
     int err = 0;
@@ -249,6 +250,9 @@ static int64_t do_remove(int dir_fd, const struct zc_disk_op *op)
         err = set_aside(dir_fd, op->segment);
     else if (unlinkat(dir_fd, name, 0) != 0)
         err = last_err();
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
     if (err == 0 && op->sync_dir)
         err = zc_disk_io_sync_dir(dir_fd);
     return err;
@@ -264,7 +268,7 @@ int64_t zc_disk_io_run(int dir_fd, const struct zc_disk_op *op, int *fd, atomic_
     case ZC_DISK_READ:
         return do_read(dir_fd, op, fd);
     case ZC_DISK_REMOVE:
-        return do_remove(dir_fd, op);
+        return do_remove(dir_fd, op, fd);
     case ZC_DISK_INDEX_WRITE:
     case ZC_DISK_INDEX_READ:
         return do_index(dir_fd, op);

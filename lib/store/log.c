@@ -187,15 +187,19 @@ int64_t zc_log_move(struct zc_log *log, enum zc_record_type type, uint64_t seq,
     return ticket;
 }
 
+static bool next_busy(const struct zc_log *log)
+{
+    return log->next.phase == ZC_NEXT_CREATING || log->next.phase == ZC_NEXT_HEADING ||
+           log->next.phase == ZC_NEXT_DROPPING;
+}
+
 /* Nothing is with the disk. */
 static bool quiet(const struct zc_log *log)
 {
-    bool next = log->next.phase == ZC_NEXT_CREATING || log->next.phase == ZC_NEXT_HEADING ||
-                log->next.phase == ZC_NEXT_DROPPING;
     bool mend = log->mend.phase == ZC_MEND_LEAVING || log->mend.phase == ZC_MEND_WRITING ||
                 log->mend.phase == ZC_MEND_CHECKING;
-    return !next && !mend && !zc_log_writing(log) && log->trimming == 0 && !log->recover.busy &&
-           log->reads.busy == 0 && log->clean.phase != ZC_CLEAN_READING &&
+    return !next_busy(log) && !mend && !zc_log_writing(log) && log->trimming == 0 &&
+           !log->recover.busy && log->reads.busy == 0 && log->clean.phase != ZC_CLEAN_READING &&
            !zc_log_index_busy(log, 0);
 }
 
@@ -210,6 +214,16 @@ static void settle(struct zc_log *log)
     zc_log_state_set(log, ZC_LOG_CLOSED);
 }
 
+bool zc_log_tidying(const struct zc_log *log)
+{
+    return log->trimming != 0 || log->clean.phase == ZC_CLEAN_READING || zc_log_index_busy(log, 0);
+}
+
+uint32_t zc_log_reads_room(const struct zc_log *log)
+{
+    return ZC_LOG_BESIDE - (uint32_t)next_busy(log) - (uint32_t)zc_log_tidying(log);
+}
+
 bool zc_log_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
 {
     if (log->state == ZC_LOG_CLOSED)
@@ -218,11 +232,12 @@ bool zc_log_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
         return true;
     zc_log_clean_leave(log);
     if (zc_log_write_op(log, now, ret_op) || zc_log_mend_op(log, now, ret_op) ||
-        zc_log_next_op(log, now, ret_op) || zc_log_next_trim_op(log, now, ret_op) ||
-        zc_log_read_op(log, ret_op) || zc_log_clean_op(log, now, ret_op) ||
-        zc_log_index_op(log, ret_op))
+        zc_log_next_op(log, now, ret_op))
         return true;
-    return false;
+    bool idle = !zc_log_tidying(log);
+    return (idle && (zc_log_next_trim_op(log, now, ret_op) || zc_log_clean_op(log, now, ret_op) ||
+                     zc_log_index_op(log, ret_op))) ||
+           zc_log_read_op(log, ret_op);
 }
 
 void zc_log_input(struct zc_log *log, struct zc_now now, const struct zc_disk_completion *done)

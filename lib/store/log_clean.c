@@ -15,7 +15,8 @@
  *
  * One round copies a bounded number of bytes, which share a write and an fsync with whatever else
  * waits, and the next begins when they are on disk: nobody waits for more than one such write.
- * Under load a round copies twice of what was put since the last, so that cleaning keeps up.
+ * Under load a round copies twice of what was put since the last, so that cleaning keeps up. Reads
+ * are not for the loop: between two of them it serves everybody.
  */
 #include <stdlib.h>
 
@@ -160,8 +161,7 @@ static bool read_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *re
                                   .segment = s->number,
                                   .offset = c->data_at,
                                   .data = c->data.data,
-                                  .len = c->piece,
-                                  .inline_ok = true};
+                                  .len = c->piece};
     return true;
 }
 
@@ -279,8 +279,9 @@ bool zc_log_clean_wants_sync(const struct zc_log *log)
 
 struct zc_mono zc_log_clean_deadline(const struct zc_log *log)
 {
-    return log->clean.phase == ZC_CLEAN_IDLE && wanted(log) != NULL ? log->clean.not_before
-                                                                    : ZC_NEVER;
+    if (log->clean.phase != ZC_CLEAN_IDLE || zc_log_tidying(log) || wanted(log) == NULL)
+        return ZC_NEVER;
+    return log->clean.not_before;
 }
 
 void zc_log_clean_done(struct zc_log *log)

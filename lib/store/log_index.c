@@ -2,7 +2,8 @@
  * Making indexes, in the background: one segment at a time is read again, and what opening will
  * want of it is written beside it. Only what has been sealed for a while and still holds much is
  * worth it; a queue that is consumed in order never has its segments read twice. A segment with
- * damage gets one as well, so that the next opening does not report the same again.
+ * damage gets one as well, so that the next opening does not report the same again. Reads are not
+ * for the loop: between two of them it serves everybody.
  *
  *   IDLE -> WANT -> READING -> (scan) -> WANT ... -> WRITE -> WRITING -> IDLE
  */
@@ -88,7 +89,6 @@ bool zc_log_index_op(struct zc_log *log, struct zc_disk_op *ret_op)
     ret_op->kind = ZC_DISK_READ;
     ret_op->offset = x->scan.window_at + w->len;
     ret_op->len = PIECE;
-    ret_op->inline_ok = true;
     if (zc_buf_reserve(w, PIECE) != 0) {
         stop(log);
         return false;

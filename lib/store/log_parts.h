@@ -165,6 +165,7 @@ struct zc_log_reads {
     uint32_t cap;
     uint32_t free, wanted, wanted_last, ready, ready_last; /* queues, index + 1, 0 at their end */
     uint32_t busy;
+    uint32_t given; /* of them: with the disk */
 };
 
 struct zc_log_recover {

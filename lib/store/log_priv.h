@@ -31,6 +31,9 @@
 #define ZC_LOG_UNSYNCED_MAX (UINT64_C(1) << 20)
 /* SYNC_BATCH: the fsync starts this long after the first write, so that it ends within 50 ms. */
 #define ZC_LOG_BATCH_MS 25
+/* Requests besides writes that are with the disk at once: one thread of the host's four is always
+ * free for the write that puts wait for. */
+#define ZC_LOG_BESIDE 3u
 /* How often the host is asked whether the bytes of a write that syncs are written. */
 #define ZC_LOG_POLL_MS 1
 
@@ -146,6 +149,10 @@ static inline uint64_t zc_log_cover(const struct zc_log *log, uint32_t n)
 }
 
 /* log.c */
+/* Cleaning, indexing or the removal of a segment has its request with the disk: they share one. */
+bool zc_log_tidying(const struct zc_log *log);
+/* Reads that may be with the disk now. */
+uint32_t zc_log_reads_room(const struct zc_log *log);
 /* Bytes that a FULL log still takes, when the next record has this size. */
 uint64_t zc_log_room(const struct zc_log *log, uint64_t size);
 /* A record of segment s lives from now on; no longer. item NULL: one that has no entry. */

@@ -1,4 +1,5 @@
-/* Reading messages back: any number at once, each answered by one event, in order of completion. */
+/* Reading messages back: any number may be wanted, a few are with the disk; each is answered by one
+ * event, in order of completion. */
 #include <stdlib.h>
 
 #include "base/check.h"
@@ -66,9 +67,10 @@ int zc_log_read(struct zc_log *log, uint64_t place, size_t body_len, void *cooki
 bool zc_log_read_op(struct zc_log *log, struct zc_disk_op *ret_op)
 {
     struct zc_log_reads *q = &log->reads;
-    uint32_t i = pop(q, &q->wanted);
+    uint32_t i = q->given < zc_log_reads_room(log) ? pop(q, &q->wanted) : 0;
     if (i == 0)
         return false;
+    q->given++;
     struct zc_log_read *r = &q->items[i - 1];
     *ret_op = (struct zc_disk_op){.kind = ZC_DISK_READ,
                                   .id = ZC_LOG_SLOT_READ + (i - 1),
@@ -107,6 +109,7 @@ void zc_log_read_input(struct zc_log *log, const struct zc_disk_completion *done
     ZC_ASSERT(i <= q->cap && q->items[i - 1].block != NULL);
     struct zc_log_read *r = &q->items[i - 1];
     r->err = check(log, r, done->result);
+    q->given--;
     push(q, &q->ready, &q->ready_last, i);
 }
 
