@@ -14,7 +14,7 @@
 static struct zc_hub *bus_hub;
 static struct zc_now bus_now = {{1000000000}, {1700000000000}};
 
-static void bus_start(const struct zc_hub_config *config)
+static inline void bus_start(const struct zc_hub_config *config)
 {
     uint8_t seed[32] = {1, 2, 3};
     bus_hub = zc_hub_new(config, seed, bus_now);
@@ -23,7 +23,7 @@ static void bus_start(const struct zc_hub_config *config)
         continue;
 }
 
-static void bus_end(void)
+static inline void bus_end(void)
 {
     zc_hub_free(bus_hub);
     bus_hub = NULL;

@@ -1,0 +1,234 @@
+/*
+ * A durable hub over a disk of which each request fails once: what was acknowledged is there, once,
+ * what was refused is not, and the same after a restart. The script is about what the log keeps
+ * beside plain puts: moves, purges, bindings, ids that are remembered, and bodies that left memory.
+ */
+#include "bus.h"
+#include "node/hub_priv.h"
+#include "store_disk.h"
+#include "test.h"
+
+enum { PUTS = 12 };
+
+static struct fd disk;
+static uint64_t fail_from, fail_to; /* requests that fail */
+static struct zc_session *client;
+static bool acked[PUTS], refused[PUTS], bound, published, once, purged;
+
+/* Everything that wants to happen at this time does. */
+static void pump(void)
+{
+    struct zc_hub_event ev;
+    struct zc_disk_op op;
+    for (int i = 0; i < 10000; i++) {
+        bool any = false;
+        while (zc_hub_event(bus_hub, bus_now, &ev))
+            any = true;
+        if (zc_hub_deadline(bus_hub).ns <= bus_now.mono.ns) {
+            zc_hub_tick(bus_hub, bus_now);
+            any = true;
+        }
+        while (zc_hub_disk_op(bus_hub, bus_now, &op)) {
+            disk.fail_rate = disk.ops + 1 >= fail_from && disk.ops + 1 < fail_to ? 1000 : 0;
+            struct zc_disk_completion done = {.id = op.id, .result = fd_do(&disk, &op, false)};
+            zc_hub_disk_done(bus_hub, bus_now, &done);
+            any = true;
+        }
+        if (!any)
+            return;
+    }
+    CHECK(!"the hub never rests");
+}
+
+static void pass_ms(int ms)
+{
+    for (int i = 0; i < ms; i += 100) {
+        bus_advance_ms(100);
+        pump();
+    }
+}
+
+static void open_hub(void)
+{
+    static const uint8_t seed[32] = {7};
+    static uint32_t numbers[FD_FILES];
+    struct zc_hub_config c;
+    zc_hub_config_default(&c);
+    c.durable = true;
+    c.hot_bytes = 0;
+    c.heartbeat_ms = 0;
+    c.storage_path = "/";
+    c.log.segment_bytes = 65536;
+    c.log.segments = numbers;
+    c.log.segments_count = fd_list(&disk, numbers);
+    bus_hub = zc_hub_new(&c, seed, bus_now);
+    pump();
+    client = bus_attach();
+    bus_call(client, "{\"op\":\"hello\",\"id\":\"h\",\"from\":\"w\",\"scope\":\"home\"}");
+}
+
+static void close_hub(void)
+{
+    zc_hub_detach(bus_hub, client, bus_now);
+    zc_hub_stop(bus_hub, bus_now);
+    pass_ms(5000);
+    bus_end();
+}
+
+static const char *call(const char *json)
+{
+    bus_send(client, json);
+    pump();
+    return bus_recv(client);
+}
+
+static bool is_ok(const char *out)
+{
+    return strstr(out, "\"op\":\"ok\"") != NULL;
+}
+
+static void put(int n)
+{
+    char json[900];
+    int at = snprintf(json, sizeof(json),
+                      "{\"op\":\"put\",\"id\":\"%d\",\"name\":\"a\",\"text\":\"m%02d ", n, n);
+    memset(json + at, 'x', 700);
+    memcpy(json + at + 700, "\"}", 3);
+    acked[n] = is_ok(call(json));
+    refused[n] = !acked[n];
+}
+
+static void script(void)
+{
+    for (int n = 0; n < PUTS - 2; n++)
+        put(n);
+    bound = is_ok(call("{\"op\":\"bind\",\"id\":\"b\",\"name\":\"box\",\"topic\":\"t.\"}"));
+    published = is_ok(call("{\"op\":\"pub\",\"id\":\"p\",\"name\":\"t.x\",\"text\":\"news\"}"));
+    once = is_ok(call("{\"op\":\"put\",\"id\":\"once\",\"name\":\"c\",\"text\":\"once\"}"));
+    call("{\"op\":\"take\",\"id\":\"t\",\"name\":\"c\",\"wait\":0}");
+    if (once) /* known, though it is gone */
+        call("{\"op\":\"put\",\"id\":\"once\",\"name\":\"c\",\"text\":\"once\"}");
+    call("{\"op\":\"move\",\"id\":\"m\",\"name\":\"a\",\"to\":\"b\",\"max\":6}");
+    call("{\"op\":\"peek\",\"id\":\"k\",\"name\":\"a\",\"max\":9}");
+    call("{\"op\":\"put\",\"id\":\"gone\",\"name\":\"d\",\"text\":\"purged\"}");
+    purged = is_ok(call("{\"op\":\"purge\",\"id\":\"u\",\"name\":\"d\"}"));
+    call("{\"op\":\"bind\",\"id\":\"b\",\"name\":\"box2\",\"topic\":\"s.\"}");
+    call("{\"op\":\"unbind\",\"id\":\"b\",\"name\":\"box2\",\"topic\":\"s.\"}");
+    put(PUTS - 2);
+    put(PUTS - 1);
+}
+
+/* Takes all of a mailbox; how often each put came is added to seen. */
+static int drain(const char *name, int seen[PUTS], const char *part)
+{
+    char json[80];
+    int found = 0;
+    snprintf(json, sizeof(json), "{\"op\":\"take\",\"id\":\"t\",\"name\":\"%s\",\"wait\":0}", name);
+    for (int i = 0; i < 100; i++) {
+        int n;
+        const char *out = call(json), *text = strstr(out, "\"text\":\"");
+        if (text == NULL)
+            break;
+        if (sscanf(text, "\"text\":\"m%d ", &n) == 1 && n >= 0 && n < PUTS)
+            seen[n]++;
+        found += strstr(text, part) != NULL;
+    }
+    return found;
+}
+
+/* All is as it was told. After a restart, what was refused may be there. */
+static void check(bool restarted)
+{
+    int seen[PUTS] = {0};
+    drain("a", seen, "m");
+    drain("b", seen, "m");
+    for (int n = 0; n < PUTS; n++) {
+        CHECK(seen[n] <= 1);
+        CHECK(!acked[n] || seen[n] == 1);
+        CHECK(!refused[n] || restarted || seen[n] == 0);
+    }
+    int news = drain("box", seen, "news");
+    CHECK(news <= 1 && (!bound || !published || news == 1));
+    CHECK(drain("c", seen, "once") <= 1);
+    int left = drain("d", seen, "purged");
+    CHECK(left <= 1 && (!purged || left == 0));
+    /* And it works: a binding that was made is there still. */
+    CHECK(is_ok(call("{\"op\":\"pub\",\"id\":\"p\",\"name\":\"t.y\",\"text\":\"more\"}")));
+    CHECK(!bound || drain("box", seen, "more") == 1);
+    if (once)
+        CHECK(is_ok(call("{\"op\":\"put\",\"id\":\"once\",\"name\":\"c\",\"text\":\"once\"}")));
+}
+
+/* `count` requests fail from number n on; false: there are not so many. */
+static bool run(uint64_t n, uint64_t count, bool restart)
+{
+    disk = (struct fd){.seed = n};
+    open_hub();
+    fail_from = disk.ops + n;
+    fail_to = fail_from + count;
+    script();
+    bool reached = fail_from <= disk.ops;
+    fail_from = fail_to = 0;
+    for (int i = 0; i < PUTS && !reached; i++)
+        CHECK(acked[i]);
+    CHECK(reached || (bound && published && once && purged));
+    pass_ms(3000);
+    if (restart) {
+        close_hub();
+        open_hub();
+    }
+    check(restart);
+    close_hub();
+    fd_done(&disk);
+    return reached;
+}
+
+static void run_all(uint64_t count, bool restart)
+{
+    uint64_t n = 1;
+    while (run(n, count, restart))
+        n++;
+    CHECK(n > 20);
+}
+
+TEST(one_request_fails)
+{
+    run_all(1, false);
+    run_all(1, true);
+}
+
+TEST(what_mends_it_fails_too)
+{
+    for (uint64_t count = 2; count < 6; count++) {
+        run_all(count, false);
+        run_all(count, true);
+    }
+}
+
+TEST(a_disk_that_fails_for_long)
+{
+    run_all(1000, false);
+    run_all(1000, true);
+}
+
+TEST(all_is_rewritten)
+{
+    for (int rewritten = 0; rewritten < 2; rewritten++) {
+        disk = (struct fd){.seed = 1};
+        open_hub();
+        script();
+        zc_log_compact(bus_hub->log);
+        pass_ms(3000);
+        CHECK(!zc_log_compacting(bus_hub->log));
+        struct zc_hub_stats st;
+        zc_hub_stats(bus_hub, &st);
+        CHECK(st.moved > PUTS);
+        if (rewritten) {
+            close_hub();
+            open_hub();
+        }
+        check(false);
+        close_hub();
+        fd_done(&disk);
+    }
+}
