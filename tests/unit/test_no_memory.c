@@ -123,7 +123,7 @@ static void bus_steps(void)
     call_token(1, "nack");
     call(1, "{\"op\":\"reserve\",\"id\":\"r\",\"name\":\"q\",\"max\":5,\"wait\":1}");
     call_token(1, "ack");
-    call(2, "{\"op\":\"take\",\"id\":\"t\",\"name\":\"q\",\"wait\":2,\"filter\":\"x,y\"}");
+    call(2, "{\"op\":\"reserve\",\"id\":\"t\",\"name\":\"q\",\"wait\":2,\"filter\":\"x,y\"}");
     call(2, "{\"op\":\"ready\",\"id\":\"t\",\"name\":\"q\",\"max\":2}");
     call(0, "{\"op\":\"put\",\"id\":\"c\",\"name\":\"q\",\"text\":\"c\",\"from\":\"x\"}");
     call(0, "{\"op\":\"peek\",\"id\":\"p\",\"name\":\"safe\",\"max\":3}");
