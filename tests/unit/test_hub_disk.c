@@ -12,6 +12,9 @@ enum { PUTS = 12 };
 
 static struct fd disk;
 static uint64_t fail_from, fail_to; /* requests that fail */
+static bool hold_reads;
+static struct zc_disk_op held[16]; /* reads that are not carried out yet */
+static int held_count;
 static struct zc_session *client;
 static bool acked[PUTS], refused[PUTS], bound, published, once, purged;
 
@@ -29,15 +32,32 @@ static void pump(void)
             any = true;
         }
         while (zc_hub_disk_op(bus_hub, bus_now, &op)) {
+            any = true;
+            if (hold_reads && op.kind == ZC_DISK_READ && held_count < 16) {
+                held[held_count++] = op;
+                continue;
+            }
             disk.fail_rate = disk.ops + 1 >= fail_from && disk.ops + 1 < fail_to ? 1000 : 0;
             struct zc_disk_completion done = {.id = op.id, .result = fd_do(&disk, &op, false)};
             zc_hub_disk_done(bus_hub, bus_now, &done);
-            any = true;
         }
         if (!any)
             return;
     }
     CHECK(!"the hub never rests");
+}
+
+/* The reads that were held come back, or fail. */
+static void release_reads(bool fail)
+{
+    hold_reads = false;
+    for (int i = 0; i < held_count; i++) {
+        struct zc_disk_completion done = {.id = held[i].id,
+                                          .result = fail ? ZC_EIO : fd_do(&disk, &held[i], false)};
+        zc_hub_disk_done(bus_hub, bus_now, &done);
+    }
+    held_count = 0;
+    pump();
 }
 
 static void pass_ms(int ms)
@@ -230,5 +250,65 @@ TEST(all_is_rewritten)
         check(false);
         close_hub();
         fd_done(&disk);
+    }
+}
+
+/* While the body of a message is read for somebody, he goes, or the message does. */
+static void meanwhile(const char *ask, int what, bool fail)
+{
+    int seen[PUTS] = {0};
+    disk = (struct fd){.seed = 3};
+    open_hub();
+    struct zc_session *other = bus_attach();
+    call("{\"op\":\"put\",\"id\":\"x\",\"name\":\"a\",\"text\":\"m01 \",\"ttl\":60}");
+    call("{\"op\":\"put\",\"id\":\"y\",\"name\":\"a\",\"text\":\"m02 \"}");
+    hold_reads = true;
+    bus_send(other, ask);
+    pump();
+    CHECK(held_count > 0);
+    const char *got = "";
+    if (what == 0) {
+        zc_hub_detach(bus_hub, other, bus_now);
+        pump();
+    } else if (what == 1) {
+        call("{\"op\":\"purge\",\"id\":\"p\",\"name\":\"a\"}");
+    } else if (what == 2) {
+        pass_ms(61000);
+    } else if (what == 3) { /* the hub goes, with the read under way */
+        hold_reads = false;
+        held_count = 0;
+        bus_end();
+        fd_done(&disk);
+        return;
+    }
+    release_reads(fail);
+    if (what != 0)
+        got = bus_recv(other);
+    seen[1] += strstr(got, "\"text\":\"m01 ") != NULL && strstr(got, "\"peek\"") == NULL;
+    pass_ms(100);
+    if (what != 0)
+        zc_hub_detach(bus_hub, other, bus_now);
+    pump();
+    drain("a", seen, "m");
+    drain("b", seen, "m");
+    CHECK(seen[1] <= 1 + (strstr(ask, "reserve") != NULL) && seen[2] <= 1);
+    if (what == 0 && !fail)
+        CHECK(seen[1] == 1);
+    CHECK(what == 1 || seen[2] == 1);
+    close_hub();
+    fd_done(&disk);
+}
+
+TEST(while_a_body_is_read)
+{
+    static const char *const asks[] = {
+        "{\"op\":\"take\",\"id\":\"t\",\"name\":\"a\"}",
+        "{\"op\":\"reserve\",\"id\":\"t\",\"name\":\"a\"}",
+        "{\"op\":\"peek\",\"id\":\"t\",\"name\":\"a\",\"max\":1}",
+        "{\"op\":\"move\",\"id\":\"t\",\"name\":\"a\",\"to\":\"b\",\"max\":1}",
+    };
+    for (int i = 0; i < 16; i++) {
+        meanwhile(asks[i / 4], i % 4, false);
+        meanwhile(asks[i / 4], i % 4, true);
     }
 }
