@@ -216,12 +216,13 @@ static void settle(struct zc_log *log)
 
 bool zc_log_tidying(const struct zc_log *log)
 {
-    return log->trimming != 0 || log->clean.phase == ZC_CLEAN_READING || zc_log_index_busy(log, 0);
+    return log->clean.phase == ZC_CLEAN_READING || zc_log_index_busy(log, 0);
 }
 
 uint32_t zc_log_reads_room(const struct zc_log *log)
 {
-    return ZC_LOG_BESIDE - (uint32_t)next_busy(log) - (uint32_t)zc_log_tidying(log);
+    return ZC_LOG_BESIDE - (uint32_t)next_busy(log) - (uint32_t)zc_log_tidying(log) -
+           (uint32_t)(log->trimming != 0);
 }
 
 bool zc_log_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
@@ -235,8 +236,8 @@ bool zc_log_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
         zc_log_next_op(log, now, ret_op))
         return true;
     bool idle = !zc_log_tidying(log);
-    return (idle && (zc_log_next_trim_op(log, now, ret_op) || zc_log_clean_op(log, now, ret_op) ||
-                     zc_log_index_op(log, ret_op))) ||
+    return zc_log_next_trim_op(log, now, ret_op) ||
+           (idle && (zc_log_clean_op(log, now, ret_op) || zc_log_index_op(log, ret_op))) ||
            zc_log_read_op(log, ret_op);
 }
 

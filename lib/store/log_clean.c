@@ -16,7 +16,7 @@
  * One round copies a bounded number of bytes, which share a write and an fsync with whatever else
  * waits, and the next begins when they are on disk: nobody waits for more than one such write.
  * Under load a round copies twice of what was put since the last, so that cleaning keeps up. Reads
- * are not for the loop: between two of them it serves everybody.
+ * but the first of a round are not for the loop: between two of them it serves everybody.
  */
 #include <stdlib.h>
 
@@ -106,6 +106,7 @@ static void begin(struct zc_log *log, const struct zc_segment *s)
         c->at = ZC_SEGMENT_HEAD;
     c->segment = s->number;
     c->left = budget < ROUND_MIN ? ROUND_MIN : budget > ROUND_MAX ? ROUND_MAX : budget;
+    c->first = true;
     c->phase = ZC_CLEAN_WANT;
 }
 
@@ -161,7 +162,9 @@ static bool read_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *re
                                   .segment = s->number,
                                   .offset = c->data_at,
                                   .data = c->data.data,
-                                  .len = c->piece};
+                                  .len = c->piece,
+                                  .inline_ok = c->first};
+    c->first = false;
     return true;
 }
 

@@ -244,7 +244,7 @@ struct zc_mono zc_log_next_deadline(const struct zc_log *log)
         return at;
     if (log->next.phase == ZC_NEXT_NONE && create_wanted(log))
         at = log->next.at;
-    if (consumed(log) != 0 && !zc_log_tidying(log))
+    if (consumed(log) != 0 && log->trimming == 0)
         at = zc_mono_min(at, log->trim_at);
     return at;
 }

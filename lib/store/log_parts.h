@@ -96,6 +96,7 @@ struct zc_log_clean {
     uint64_t at;        /* next offset in it */
     uint64_t data_at;   /* of data in the file */
     struct zc_buf data; /* what was read */
+    bool first;         /* read of this round: the only one that may be on the loop */
     size_t piece;       /* bytes of the request in flight */
     uint32_t tries;     /* of one that failed */
     uint64_t left;      /* bytes that this round may still copy */

@@ -149,7 +149,7 @@ static inline uint64_t zc_log_cover(const struct zc_log *log, uint32_t n)
 }
 
 /* log.c */
-/* Cleaning, indexing or the removal of a segment has its request with the disk: they share one. */
+/* Cleaning or indexing has its request with the disk: they share one. */
 bool zc_log_tidying(const struct zc_log *log);
 /* Reads that may be with the disk now. */
 uint32_t zc_log_reads_room(const struct zc_log *log);
