@@ -34,10 +34,10 @@ struct zc_broker *zc_broker_new(const struct zc_broker_limits *limits, const uin
     b->seq_next = 1;
     b->now = now;
     b->started = now.mono;
-    struct zc_list *lists[] = {&b->jobs,        &b->jobs_dead,    &b->transfers, &b->bindings,
-                               &b->seen_all,    &b->mailbox_list, &b->dispatch,  &b->dead,
-                               &b->unstored,    &b->yielded,      &b->sessions,  &b->dirty,
-                               &b->dirty_inner, &b->stalled,      &b->lines};
+    struct zc_list *lists[] = {&b->jobs,     &b->jobs_dead,    &b->transfers, &b->bindings,
+                               &b->seen_all, &b->mailbox_list, &b->dispatch,  &b->dead,
+                               &b->unstored, &b->reviving,     &b->yielded,   &b->sessions,
+                               &b->dirty,    &b->dirty_inner,  &b->stalled,   &b->lines};
     for (size_t i = 0; i < ZC_ARRAY_LEN(lists); i++)
         zc_list_init(lists[i]);
     b->seen_timer.kind = ZC_TIMER_SEEN;
@@ -65,6 +65,8 @@ void zc_broker_free(struct zc_broker *b)
     zc_heap_remove(&b->timers, &b->seen_timer);
     while (!zc_list_empty(&b->unstored))
         zc_message_free(b, ZC_CONTAINER(b->unstored.next, struct zc_message, link));
+    while (!zc_list_empty(&b->reviving))
+        zc_message_free(b, ZC_CONTAINER(b->reviving.next, struct zc_message, link));
     while (!zc_list_empty(&b->dead))
         zc_message_free(b, ZC_CONTAINER(b->dead.next, struct zc_message, link));
     /* Timers know the delayed, entries the unsettled, mailboxes the queued. */
@@ -81,7 +83,7 @@ void zc_broker_free(struct zc_broker *b)
         else if (e->setting->owner == ZC_OWNER_SEEN && e->setting->gone)
             zc_seen_settled(b, e->setting, false);
         else if (!e->put)
-            zc_binding_settled(b, e->setting, false, true);
+            zc_binding_settled(b, e->setting, false, false); /* an entry before may know it */
     }
     for (struct zc_list *l = b->mailbox_list.next; l != &b->mailbox_list;) {
         struct zc_mailbox *mb = ZC_CONTAINER(l, struct zc_mailbox, link);

@@ -192,6 +192,7 @@ struct zc_broker {
     uint64_t written, synced; /* tickets */
     uint32_t orphans;         /* taken messages on their way back into their mailboxes */
     struct zc_list unstored;  /* PENDING messages that the log could not take back, by link */
+    struct zc_list reviving;  /* taken messages whose body is read so that they can come back */
 
     struct zc_list lines;
     uint32_t lines_count;

@@ -89,8 +89,11 @@ void zc_settle_revive(struct zc_broker *b, struct zc_message *m)
         zc_message_free(b, m);
         return;
     }
-    if (m->body == NULL)
+    zc_list_remove(&m->link);
+    if (m->body == NULL) {
+        zc_list_push(&b->reviving, &m->link);
         return; /* and when the body is read */
+    }
     zc_settle_forget(b, m);
     set_orphan(b, m, false);
     m->settled = false;
