@@ -6,7 +6,7 @@ directory; every process a test starts is ended by its process id.
 import atexit, base64, functools, itertools, json, os, re, shlex, shutil, signal, socket
 import struct, subprocess, tempfile, threading, time, types, unittest
 
-from program import TUNNEL, local, main, skip
+from program import TUNNEL, local, main, plain, skip
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(os.environ.get("ZMQCAT_BUILD", os.path.join(ROOT, "build")))
@@ -23,7 +23,7 @@ LONG = os.environ.get("ZMQCAT_TEST_LONG", "") not in ("", "0")
 SPOKES = 10
 # What a connection may hold beside its session: the buffers of its sockets, and the windows of the
 # tunnel both ways.
-UNDERWAY_BYTES = (20 if TUNNEL else 4) << 20
+UNDERWAY_BYTES = (28 if TUNNEL else 4) << 20
 # Fields and frames that the old protocol does not have (docs/man/zmqc.5, ADDITIONS).
 ADDITIONS = ("headers", "attempt", "at", "by", "end", "peek", "subs", "epoch", "count", "failed",
              "code", "result")

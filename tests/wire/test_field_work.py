@@ -113,7 +113,7 @@ class H7(harness.Case):
                  os.path.isfile(p)}
         logs = sorted(p for p in files if p.endswith(".zlog"))
         hits = 0
-        for run in range(500 if harness.LONG else 40):
+        for run in range(100 if harness.LONG else 40):
             for p in glob.glob(hub.mailbox + "/*"):
                 os.unlink(p)
             for p, data in files.items():
@@ -147,7 +147,7 @@ class H8(harness.Case):
         c.sync()  # the log is open
         shim.write_errno = errno.EIO
         setattr(shim, knob, n)
-        for i in range(12):
+        for i in range(16):
             got = c.put("q", "%d " % i + "x" * 3000)
             if got["op"] == "ok":
                 told.append(i)
