@@ -36,13 +36,14 @@ void zc_budget_fell(struct zc_broker *b)
     }
 }
 
-/* The session whose output has not moved for the longest time. */
+/* The session whose output has not moved for the longest time; what came just now could not yet. */
 static struct zc_session *slowest(const struct zc_broker *b)
 {
     struct zc_session *found = NULL;
     for (struct zc_list *l = b->sessions.next; l != &b->sessions; l = l->next) {
         struct zc_session *s = ZC_CONTAINER(l, struct zc_session, link);
         if (s->state != ZC_SESSION_CLOSED && zc_session_out_bytes(s) > ZC_BUDGET_SHARE &&
+            s->progress.ns < b->now.mono.ns &&
             (found == NULL || s->progress.ns < found->progress.ns))
             found = s;
     }

@@ -115,7 +115,7 @@ static void accept_bytes(struct world *w, struct conn *c, const struct zc_slice 
     }
     c->kernel += most;
     c->progress_at = world_ns(w);
-    c->cause &= ~(uint32_t)CAUSE_STALLED;
+    c->cause &= ~(uint32_t)(CAUSE_STALLED | CAUSE_OUTPUT);
     zc_hub_sent(w->hub, c->session, w->now, most);
     frames_out(w, c);
 }
@@ -163,6 +163,8 @@ void conn_note_causes(struct world *w, struct conn *c)
         c->cause |= CAUSE_SILENT;
     if (c->blocked && world_ns(w) - c->progress_at >= 14900 * MS)
         c->cause |= CAUSE_STALLED;
+    if (w->p.hub.output_bytes != 0 && (c->blocked || c->flagged))
+        c->cause |= CAUSE_OUTPUT;
     if (w->state == HUB_STOPPING)
         c->cause |= CAUSE_STOP;
 }

@@ -212,6 +212,7 @@ enum {
     CAUSE_STALLED = 1 << 3,
     CAUSE_STOP = 1 << 4,
     CAUSE_CROWD = 1 << 5,
+    CAUSE_OUTPUT = 1 << 6, /* the output of all sessions has a small bound */
 };
 
 struct box {
