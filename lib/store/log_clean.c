@@ -241,7 +241,7 @@ static bool tell(struct zc_log *log, struct zc_segment *s, struct zc_live_item *
     *ret_event = (struct zc_log_event){.kind = ZC_LOG_MOVE,
                                        .type = r.type,
                                        .seq = r.seq,
-                                       .body = zc_slice(body, ok ? r.len : 0),
+                                       .body = ok ? zc_slice(body, r.len) : zc_slice(NULL, 0),
                                        .place = c->told,
                                        .owner = item->owner,
                                        .err = ok ? 0 : ZC_EBADMSG};
@@ -257,7 +257,9 @@ bool zc_log_clean_event(struct zc_log *log, struct zc_log_event *ret_event)
         uint64_t data_end = c->data_at + c->data.len;
         if (c->left == 0 || !able(log)) {
             zc_log_clean_end(log);
-        } else if (item == NULL || zc_live_offset(item) + item->size > data_end) {
+        } else if (item == NULL || zc_live_offset(item) < c->data_at ||
+                   zc_live_offset(item) + item->size > data_end) {
+            /* Behind what was read, or before it: a failure sent the round back meanwhile. */
             c->phase = ZC_CLEAN_WANT;
         } else if (item->moving) {
             c->at = zc_live_offset(item) + item->size;

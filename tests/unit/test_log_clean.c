@@ -320,7 +320,7 @@ TEST(clean_full_disk_for_ever)
         u.disk.capacity = (5 + seed % 5) * SEGMENT + 1000;
         u.steps = seed % 2 == 0;
         user_open(&u);
-        for (int i = 0; i < 6000; i++) {
+        for (int i = 0; i < 14000; i++) {
             uint64_t at = u.seq_base + fd_rand(&u.disk) % (u.seq_next - u.seq_base + 1);
             full += user_put(&u) == ZC_ENOSPC;
             if (at < u.seq_next && u.msgs[at].state == U_LIVE)
