@@ -22,7 +22,7 @@ enum zc_job_kind { ZC_JOB_PEEK, ZC_JOB_PURGE, ZC_JOB_MOVE };
 /* A message to show, as it was when the peek came. */
 struct zc_job_look {
     struct zc_block *body; /* NULL: in the log, at place */
-    uint64_t place;
+    uint64_t place, seq;
     uint32_t body_len, attempt;
 };
 

@@ -90,7 +90,8 @@ bool zc_job_peek_collect(struct zc_broker *b, struct zc_job *j)
         if (m->expires.ns <= b->now.mono.ns)
             continue;
         struct zc_job_look *look = &j->looks[j->looks_len++];
-        *look = (struct zc_job_look){.place = m->place, m->body_len, m->attempt};
+        *look = (struct zc_job_look){
+            .place = m->place, .seq = m->seq, .body_len = m->body_len, .attempt = m->attempt};
         if (m->body != NULL)
             look->body = zc_block_ref(m->body);
     }
@@ -124,6 +125,34 @@ static void show(struct zc_broker *b, struct zc_job *j, bool last)
     j->shown = NULL;
 }
 
+/* The message of a look, if it is still there. */
+static struct zc_message *find(const struct zc_mailbox *mb, uint64_t seq)
+{
+    for (const struct zc_list *l = mb->queue.next; l != &mb->queue; l = l->next) {
+        struct zc_message *m = ZC_CONTAINER(l, struct zc_message, link);
+        if (m->seq == seq)
+            return m;
+    }
+    for (uint32_t i = 0; i < mb->returned.len; i++)
+        if (message_at(&mb->returned, i)->seq == seq)
+            return message_at(&mb->returned, i);
+    return NULL;
+}
+
+/* The read of a look failed: its record may have moved since the peek came. */
+static bool look_again(struct zc_broker *b, struct zc_job *j, struct zc_job_look *look)
+{
+    struct zc_message *m = find(j->from, look->seq);
+    j->session->cost += j->from->queued / 16;
+    if (m == NULL || m->place == look->place)
+        return false;
+    look->place = m->place;
+    if (m->body == NULL)
+        return zc_job_read(b, j, m->place, m->body_len);
+    j->body = zc_block_ref(m->body);
+    return false;
+}
+
 /* The body of the next look, or NULL: it is being read (*ret_wait), or is no more. */
 static struct zc_block *next_body(struct zc_broker *b, struct zc_job *j, bool *ret_wait)
 {
@@ -136,6 +165,11 @@ static struct zc_block *next_body(struct zc_broker *b, struct zc_job *j, bool *r
         look->body_len = 0; /* once */
         if (*ret_wait)
             return NULL;
+    } else if (body == NULL) {
+        *ret_wait = look_again(b, j, look);
+        if (*ret_wait)
+            return NULL;
+        body = j->body;
     }
     if (look->body != NULL)
         look->body = NULL;
