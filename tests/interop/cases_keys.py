@@ -12,7 +12,7 @@ from peers import free_port
 from transfer import exchange
 
 BOTH_S = 12
-RECOVERS_S = 40
+RECOVERS_S = 90
 
 
 class OneKey:
