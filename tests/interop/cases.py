@@ -211,7 +211,7 @@ class SpokeSide(Interop):
 class FromSpoke(SpokeSide):
     def test_forwarded_port(self):
         _, s, local = self.pair(self.echo.port)
-        s.joined()
+        s.joined(40)
         for size in (0, 1, SIZE):
             exchange(self.dial(local), size, self.echo, 240)
 
@@ -219,7 +219,7 @@ class FromSpoke(SpokeSide):
         local = free_port()
         server = self.server(str(self.echo.port))
         self.spoke(server.token_file, "--derp-map", self.r.map, "--forward",
-                   "%d:%d" % (local, self.echo.port)).joined()
+                   "%d:%d" % (local, self.echo.port)).joined(40)
         exchange(self.dial(local), 1000, self.echo)
 
     def test_the_bus_is_port_7(self):
@@ -229,7 +229,7 @@ class FromSpoke(SpokeSide):
             harness.skip("cannot listen on 127.0.0.1:7: %s" % e.strerror)
         h = self.hub("--listen", "tcp://127.0.0.1:7")
         server = self.server("7", "--full-address")
-        s = self.spoke(server.token_file).joined()
+        s = self.spoke(server.token_file).joined(40)
         there, here = self.conn(s, hello=True), self.conn(h, hello=True)
         self.assertEqual(there.put("jobs", "one")["op"], "ok")
         self.assertFrame(here.call(v=1, op="take", name="jobs", id="t"), op="msg", text="one")
@@ -240,7 +240,7 @@ class FromSpoke(SpokeSide):
     def test_nobody_serves_the_port(self):
         self.echo.close()
         _, s, local = self.pair(self.echo.port)
-        s.joined()
+        s.joined(40)
         c = self.dial(local)
         try:
             c.sendall(b"hello")
@@ -250,7 +250,7 @@ class FromSpoke(SpokeSide):
 
     def test_a_port_that_is_not_offered(self):
         _, s, local = self.pair(self.echo.port, free_port(), "--wait-hub", "2s")
-        s.joined()
+        s.joined(40)
         c = self.dial(local)
         try:
             self.assertEqual(c.recv(10), b"")
@@ -264,7 +264,7 @@ class FromSpoke(SpokeSide):
         server = self.server(str(self.echo.port), "--full-address", "--allow=" + nodekey(key))
         bad = self.spoke(server.token_file, "--wait-hub", "3s")
         good = self.spoke(server.token_file, "--key-file", key, "--forward",
-                          "%d:%d" % (local, self.echo.port)).joined()
+                          "%d:%d" % (local, self.echo.port)).joined(40)
         exchange(self.dial(local), 1000, self.echo)
         c = self.conn(bad)
         c.send(v=1, op="ping", id="p")
@@ -284,14 +284,14 @@ class FromSpoke(SpokeSide):
 
     def test_relay_restarts_during_a_transfer(self):
         _, s, local = self.pair(self.echo.port)
-        s.joined()
+        s.joined(40)
         c = self.dial(local)
         harness.together(lambda: exchange(c, MIDST, self.echo, 120),
                          lambda: self.restart_relay_midst(self.echo))
 
     def test_weakness_5_server_restarts_during_a_transfer(self):
         server, s, local = self.pair(self.echo.port)
-        s.joined()
+        s.joined(40)
         token, c, ended = server.token(), self.dial(local), threading.Event()
 
         def transfer():
@@ -311,7 +311,7 @@ class FromSpoke(SpokeSide):
 
     def test_many_connections_at_once(self):
         _, s, local = self.pair(self.echo.port)
-        s.joined()
+        s.joined(40)
         harness.together(*[lambda: exchange(self.dial(local), 100000, self.echo)
                            for _ in range(20)])
 
