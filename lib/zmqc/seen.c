@@ -159,6 +159,11 @@ void zc_seen_add(struct zc_broker *b, const struct zc_message *m)
     if (until.ns <= b->now.mono.ns)
         return;
     struct zc_seen *e = find(b, m->id_tag);
+    if (e != NULL && e->until.ns <= b->now.mono.ns) {
+        /* Over, but still behind one that lasts longer. */
+        drop(b, e);
+        e = NULL;
+    }
     if (e == NULL) {
         struct zc_slice none = zc_slice(NULL, 0);
         e = enter(b, zc_seen_hash(zc_mailbox_name(m->mailbox), none), m->id_tag);

@@ -137,6 +137,26 @@ TEST(an_id_is_remembered_when_the_message_is_gone)
     bus_end();
 }
 
+TEST(an_id_is_remembered_anew_behind_one_that_lasts_longer)
+{
+    start();
+    struct zc_session *s = attach("uid:7", "one");
+    put(s, "a", "q");
+    bus_advance_ms(500000);
+    put(s, "b", "r");
+    HAS(bus_call(s, "{\"op\":\"take\",\"name\":\"r\"}"), "\"op\":\"msg\"");
+    HAS(bus_call(s, "{\"op\":\"take\",\"name\":\"q\"}"), "\"op\":\"msg\"");
+    HAS(put(s, "a", "q"), "\"op\":\"ok\"");
+    CHECK_INT(stats().queued, 0);
+    bus_advance_ms(101000); /* that of `a` is over, that of `b` is not */
+    HAS(put(s, "a", "q"), "\"op\":\"ok\"");
+    CHECK_INT(stats().queued, 1);
+    HAS(bus_call(s, "{\"op\":\"take\",\"name\":\"q\"}"), "\"op\":\"msg\"");
+    HAS(put(s, "a", "q"), "\"op\":\"ok\"");
+    CHECK_INT(stats().queued, 0);
+    bus_end();
+}
+
 TEST(the_ids_of_a_mailbox_are_bounded)
 {
     start();
