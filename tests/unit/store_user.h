@@ -501,6 +501,22 @@ static inline int64_t user_remove(struct user *u, uint64_t seq)
     return 0;
 }
 
+/* n messages of which each `every`th stays. */
+static inline void user_strew(struct user *u, int n, int every)
+{
+    uint64_t from = u->seq_next;
+    for (int i = 0; i < n; i++) {
+        CHECK(user_put(u) > 0);
+        if (i % 9 == 0)
+            user_run(u);
+    }
+    user_run(u);
+    for (uint64_t seq = from; seq < u->seq_next; seq++)
+        if (seq % (uint64_t)every != 0)
+            CHECK_INT(user_remove(u, seq), 0);
+    user_wait(u, 500);
+}
+
 static inline int64_t user_mark(struct user *u, uint64_t seq)
 {
     uint8_t body[12] = {1};

@@ -4,22 +4,6 @@
 
 static struct user u;
 
-/* n messages of which each `every`th stays. */
-static void strew(int n, int every)
-{
-    uint64_t from = u.seq_next;
-    for (int i = 0; i < n; i++) {
-        CHECK(user_put(&u) > 0);
-        if (i % 9 == 0)
-            user_run(&u);
-    }
-    user_run(&u);
-    for (uint64_t seq = from; seq < u.seq_next; seq++)
-        if (seq % (uint64_t)every != 0)
-            CHECK_INT(user_remove(&u, seq), 0);
-    user_wait(&u, 500);
-}
-
 /* What has to be done before a put of this moment is on disk. */
 static void put_waits(uint64_t *writes, uint64_t *bytes)
 {
@@ -53,7 +37,7 @@ TEST(clean_leaves_the_disk_to_puts)
     user_init(&u, 14);
     u.segment_bytes = UINT64_C(1) << 20;
     user_open(&u);
-    strew(50000, 3);
+    user_strew(&u, 50000, 3);
     for (int i = 0; i < 6000 && u.seq_next < USER_SEQS - 100; i++) {
         uint64_t seq = u.seq_next - 1 - fd_rand(&u.disk) % 20000, writes = 0, bytes = 0;
         if (u.msgs[seq].state == U_LIVE && u.disk.queued < FD_QUEUE / 2)

@@ -24,22 +24,6 @@ static void churn(int n)
     user_wait(&u, 200);
 }
 
-/* n messages of which each `every`th stays. */
-static void strew(int n, int every)
-{
-    uint64_t from = u.seq_next;
-    for (int i = 0; i < n; i++) {
-        CHECK(user_put(&u) > 0);
-        if (i % 9 == 0)
-            user_run(&u);
-    }
-    user_run(&u);
-    for (uint64_t seq = from; seq < u.seq_next; seq++)
-        if (seq % (uint64_t)every != 0)
-            CHECK_INT(user_remove(&u, seq), 0);
-    user_wait(&u, 500);
-}
-
 static uint64_t live_bytes(void)
 {
     uint64_t sum = 0;
@@ -431,7 +415,7 @@ TEST(clean_rounds_are_bounded)
     user_init(&u, 12);
     u.segment_bytes = UINT64_C(4) << 20;
     user_open(&u);
-    strew(50000, 4);
+    user_strew(&u, 50000, 4);
     size_t most = 0, writes = 0;
     for (int i = 0; i < 5000 && user_ops(&u); i++) {
         if (u.disk.queue[0].kind == ZC_DISK_WRITE && u.moves > 0) {
@@ -455,7 +439,7 @@ TEST(clean_all_on_demand)
         u.sync = (enum zc_log_sync)again;
         u.no_durable_check = again > 0;
         user_open(&u);
-        strew(1500, 1);
+        user_strew(&u, 1500, 1);
         CHECK_INT(u.moves_told, 0);
         for (uint64_t seq = 3; seq < u.seq_next; seq += 3)
             CHECK_INT(user_remove(&u, seq), 0);
@@ -528,7 +512,7 @@ TEST(clean_syncs_before_it_deletes)
         u.sync = seed % 2 == 0 ? ZC_LOG_SYNC_BATCH : ZC_LOG_SYNC_NEVER;
         u.no_durable_check = true;
         user_open(&u);
-        strew(900, 1);
+        user_strew(&u, 900, 1);
         u.steps = true;
         for (uint64_t seq = 1; seq < u.seq_next; seq++) {
             moved[seq] = seq % 5 == 0 && u.msgs[seq].place >> 32 == 1;
