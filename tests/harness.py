@@ -124,8 +124,11 @@ class Hub:
         return self
 
     def knock(self):
-        """OSError until it can be dialled."""
+        """OSError until both its sockets can be dialled; that of control is made last, and not
+        when its path would be too long."""
         Conn(self.path).close()
+        if "--control" not in self.options and len(self.path) <= 103:
+            self.control().close()
 
     def run(self, argv=None, timeout=20):
         """Runs it to its end (a start that must fail); returns CompletedProcess with bytes."""
