@@ -89,7 +89,7 @@ static int build(struct zc_store_import *im, enum place place)
         zc_say_hint("nothing was imported");
         return status;
     }
-    err = zc_rebuild_sync(&im->made);
+    err = zc_rebuild_sync(&im->made, false);
     if (err == 0)
         err = zc_rebuild_place(&im->made, place == LOG);
     zc_progress_end(&s->progress, im->bytes, im->lines);

@@ -10,6 +10,7 @@
 #include "store_import.h"
 
 #define READ_SIZE ((size_t)256 << 10)
+#define SEQ_KEPT_MAX (UINT64_C(1) << 62)
 #define STATE_MAX ((size_t)4 << 30) /* of a mailbox file, which is read as a whole */
 
 static int fail(struct zc_store_import *im, int err, const char *what)
@@ -72,10 +73,11 @@ static int next_line(struct zc_store_import *im, uint8_t **ret_line, size_t *ret
     }
 }
 
-/* The sequence number of a line: its own while they rise. */
+/* The sequence number of a line: its own while they rise, and leave the hub enough of them. */
 static uint64_t seq_of(const struct zc_store_import *im)
 {
-    return im->parsed.seq > im->made.seq ? im->parsed.seq : im->made.seq + 1;
+    uint64_t seq = im->parsed.seq;
+    return seq > im->made.seq && seq <= SEQ_KEPT_MAX ? seq : im->made.seq + 1;
 }
 
 static int take_message(struct zc_store_import *im)

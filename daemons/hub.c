@@ -68,7 +68,7 @@ static int open_store(struct daemon *d)
     int r =
         zc_disk_open(o->mailbox, &d->disk, &o->hub.log.segments, &o->hub.log.segments_count, why);
     if (r == 0) {
-        zc_rebuild_marked(o->mailbox, true); /* an import is through */
+        zc_rebuild_unmark(o->mailbox); /* an import is through */
         o->hub.durable = true;
         o->hub.storage_path = o->mailbox;
         return 0;

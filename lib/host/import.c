@@ -173,7 +173,7 @@ static int file_import(struct import *im, uint64_t segment_bytes, int64_t *ret_c
         snprintf(im->why, ZC_IMPORT_WHY_MAX, "cannot be imported: %s", r.why);
     else
         err = zc_import_messages(&r, im->data, (size_t)im->st.st_size, ret_count, im->why);
-    if (err == 0 && (err = zc_rebuild_sync(&r)) != 0)
+    if (err == 0 && (err = zc_rebuild_sync(&r, true)) != 0)
         snprintf(im->why, ZC_IMPORT_WHY_MAX, "cannot be imported: %s", r.why);
     if (err == 0)
         err = names_change(im, &r);
@@ -181,12 +181,13 @@ static int file_import(struct import *im, uint64_t segment_bytes, int64_t *ret_c
     return err;
 }
 
-/* Nothing is at path: the last step of an import may be missing. */
+/* Nothing is at path: the last step of an import may be missing. Only an import of this kind says
+ * of PATH.new that it is whole, and holds PATH.imported while it works; what `zmqcat store import`
+ * makes there, or has left there, is not for us. */
 static int last_step(struct import *im)
 {
     struct stat st;
-    if (lstat(im->made, &st) != 0 || !zc_rebuild_marked(im->made, false) ||
-        stat(im->imported, &st) != 0 || !S_ISREG(st.st_mode))
+    if (!zc_rebuild_whole(im->made) || stat(im->imported, &st) != 0 || !S_ISREG(st.st_mode))
         return 0;
     int err = file_take(im, im->imported);
     if (err != 0)
@@ -198,7 +199,7 @@ static int last_step(struct import *im)
     err = zc_rebuild_sync_parent(im->path);
     if (err != 0)
         return refuse(im, err, "its directory cannot be synced");
-    zc_rebuild_marked(im->path, true);
+    zc_rebuild_unmark(im->path);
     return 0;
 }
 

@@ -4,8 +4,8 @@
  *   PATH.new is built and synced -> PATH becomes PATH.imported -> PATH.new becomes PATH
  *
  * A start that was cut short goes on where the names say: PATH is a file: from the beginning; there
- * is none, but PATH.imported and PATH.new: with the last step. A file that cannot be understood
- * stays as it is, and nothing else is left.
+ * is none, but PATH.imported and a PATH.new that says it is whole: with the last step. A file that
+ * cannot be understood stays as it is, and nothing else is left.
  */
 #ifndef ZC_HOST_IMPORT_H
 #define ZC_HOST_IMPORT_H

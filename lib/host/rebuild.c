@@ -13,12 +13,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/le.h"
 #include "host/disk_io.h"
 #include "store/record.h"
 
-/* In PATH.new, so that a log of somebody else with such a name is never taken for ours. */
+/* In PATH.new, so that a log of somebody else with such a name is never taken for ours; and in the
+ * old one when it is about to get that name. */
 #define MARK "rebuilding"
+/* What it becomes in one that is whole, and waits for nothing but its place. */
+#define WHOLE "rebuilt"
+#define LOCK "lock"
 
 static int refuse(struct zc_rebuild *r, int err, const char *what, const char *why)
 {
@@ -53,16 +58,17 @@ int zc_rebuild_sync_parent(const char *path)
     return err;
 }
 
-enum kind { OURS, ASIDE, FOREIGN };
+enum kind { LOG, SIGN, ASIDE, FOREIGN };
 
 static enum kind kind_of(const char *name)
 {
+    static const char *const signs[] = {".", "..", MARK, WHOLE, LOCK};
     size_t digits = strspn(name, "0123456789");
-    if (strcmp(name, "lock") == 0 || strcmp(name, MARK) == 0 || strcmp(name, ".") == 0 ||
-        strcmp(name, "..") == 0)
-        return OURS;
+    for (size_t i = 0; i < ZC_ARRAY_LEN(signs); i++)
+        if (strcmp(name, signs[i]) == 0)
+            return SIGN;
     if (digits >= 8 && (strcmp(name + digits, ".zlog") == 0 || strcmp(name + digits, ".zidx") == 0))
-        return OURS;
+        return LOG;
     return digits >= 8 && strncmp(name + digits, ".damaged", 8) == 0 ? ASIDE : FOREIGN;
 }
 
@@ -82,7 +88,7 @@ static bool walk(int fd, int keep_fd, bool remove_all)
             fine = false;
         else if (remove_all && kind == ASIDE)
             fine = renameat(fd, e->d_name, keep_fd, e->d_name) == 0;
-        else if (remove_all && e->d_name[0] != '.')
+        else if (remove_all && kind == LOG)
             fine = unlinkat(fd, e->d_name, 0) == 0;
     }
     if (d != NULL)
@@ -90,37 +96,50 @@ static bool walk(int fd, int keep_fd, bool remove_all)
     return fine;
 }
 
-/* PATH.new is one of ours: it has the mark, or no segment yet. */
-static bool ours(const char *path)
+/* PATH.new is one of ours: it has a mark, or no segment yet. */
+static bool is_ours(const char *path)
 {
     DIR *d = opendir(path);
     struct dirent *e;
-    bool segment = d == NULL;
-    while (d != NULL && (e = readdir(d)) != NULL)
+    bool segment = d == NULL, marked = false;
+    while (d != NULL && (e = readdir(d)) != NULL) {
         segment = segment || zc_disk_number(e->d_name) != 0;
+        marked = marked || strcmp(e->d_name, MARK) == 0 || strcmp(e->d_name, WHOLE) == 0;
+    }
     if (d != NULL)
         closedir(d);
-    return !segment || zc_rebuild_marked(path, false);
+    return !segment || marked;
 }
 
-static int mark(const struct zc_disk_dir *dir)
+static int mark(int dir_fd)
 {
-    int fd = openat(dir->fd, MARK, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = openat(dir_fd, MARK, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return zc_disk_io_err(errno);
     close(fd);
-    return zc_disk_io_sync_dir(dir->fd);
+    return zc_disk_io_sync_dir(dir_fd);
 }
 
-bool zc_rebuild_marked(const char *path, bool unmark)
+static void unmark(int fd)
+{
+    unlinkat(fd, MARK, 0);
+    unlinkat(fd, WHOLE, 0);
+}
+
+bool zc_rebuild_whole(const char *new_path)
+{
+    char name[PATH_MAX + 16];
+    snprintf(name, sizeof(name), "%s/" WHOLE, new_path);
+    return access(name, F_OK) == 0;
+}
+
+void zc_rebuild_unmark(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool marked = fd >= 0 && faccessat(fd, MARK, F_OK, 0) == 0;
-    if (marked && unmark)
-        unlinkat(fd, MARK, 0);
-    if (fd >= 0)
-        close(fd);
-    return marked;
+    if (fd < 0)
+        return;
+    unmark(fd);
+    close(fd);
 }
 
 bool zc_rebuild_empty(const char *path)
@@ -135,14 +154,18 @@ bool zc_rebuild_empty(const char *path)
     return empty;
 }
 
-/* Removes the directory of a log and what is in it. Nothing is touched when other files are there.
- * 0 when there is none. */
+/* Removes the directory of a log and what is in it; last that by which it is known. Nothing is
+ * touched when other files are there. 0 when there is none. */
 static int remove_log(const char *path, int keep_fd)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno == ENOENT ? 0 : ZC_EEXIST;
     bool done = walk(fd, keep_fd, false) && walk(fd, keep_fd, true);
+    if (done) {
+        unmark(fd);
+        unlinkat(fd, LOCK, 0);
+    }
     close(fd);
     return done && rmdir(path) == 0 ? 0 : ZC_EEXIST;
 }
@@ -161,7 +184,11 @@ int zc_rebuild_begin(struct zc_rebuild *r, const char *path, uint64_t segment_by
     char why[ZC_OFFLINE_WHY_MAX];
     struct stat st;
     if (lstat(r->new_path, &st) == 0) {
-        if (!ours(r->new_path))
+        if (zc_rebuild_whole(r->new_path) && lstat(path, &st) != 0)
+            return refuse(r, ZC_EEXIST, "what lies at the same path plus .new",
+                          "is an import that was cut short at its last step: start the hub, which "
+                          "ends it");
+        if (!is_ours(r->new_path))
             return refuse(r, ZC_EEXIST, "what lies at the same path plus .new",
                           "is not what an earlier import left: move it away");
         int err = zc_disk_dir_open(r->new_path, &dir, why, sizeof(why));
@@ -177,11 +204,11 @@ int zc_rebuild_begin(struct zc_rebuild *r, const char *path, uint64_t segment_by
         zc_offline_open(&r->log, r->new_path, ZC_OFFLINE_WRITE, segment_bytes, ZC_LOG_SYNC_NEVER);
     struct zc_log_event ev;
     r->open = err == 0;
-    if (err == 0 && (err = mark(&r->log.dir)) != 0)
+    if (err == 0 && (err = mark(r->log.dir.fd)) != 0)
         return refuse(r, err, "the log beside it cannot be made", zc_err_text(err));
     while (err == 0 && (err = zc_offline_event(&r->log, &ev)) == 1 && ev.kind != ZC_LOG_READY)
         err = 0;
-    return err == 1 ? 0 : refuse(r, err, "the log beside it", r->log.why);
+    return err == 1 ? 0 : refuse(r, err != 0 ? err : ZC_EIO, "the log beside it", r->log.why);
 }
 
 /* After an append: lets the disk follow. */
@@ -221,13 +248,17 @@ int zc_rebuild_add(struct zc_rebuild *r, enum zc_record_type type, uint64_t seq,
     return appended(r, zc_log_append(r->log.log, type, seq, body, false, NULL));
 }
 
-/* What root has made belongs to whom the old one, or the directory around it, belongs to. */
+/* The mode is that of the old one. What root has made belongs to whom that, or the directory around
+ * it, belongs to. */
 static int own(struct zc_rebuild *r)
 {
     struct stat st;
     struct dirent *e;
     int fd, err = 0;
-    if (geteuid() != 0 || (stat(r->path, &st) != 0 && fstatat(r->log.dir.fd, "..", &st, 0) != 0))
+    bool old = stat(r->path, &st) == 0;
+    if (old && S_ISDIR(st.st_mode) && fchmod(r->log.dir.fd, (st.st_mode & 07777) | 0700) != 0)
+        return ZC_EACCES;
+    if (geteuid() != 0 || (!old && fstatat(r->log.dir.fd, "..", &st, 0) != 0))
         return 0;
     fd = openat(r->log.dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -243,7 +274,7 @@ static int own(struct zc_rebuild *r)
     return err == 0 ? 0 : ZC_EACCES;
 }
 
-int zc_rebuild_sync(struct zc_rebuild *r)
+int zc_rebuild_sync(struct zc_rebuild *r, bool whole)
 {
     int err = zc_offline_finish(&r->log);
     if (err != 0)
@@ -251,6 +282,8 @@ int zc_rebuild_sync(struct zc_rebuild *r)
     err = own(r);
     if (err != 0)
         return refuse(r, err, "the log beside it", "cannot be given to the owner of the other");
+    if (whole && renameat(r->log.dir.fd, MARK, r->log.dir.fd, WHOLE) != 0)
+        return refuse_errno(r, "the log beside it cannot be marked");
     err = zc_disk_io_sync_dir(r->log.dir.fd);
     if (err == 0)
         err = zc_rebuild_sync_parent(r->new_path);
@@ -272,23 +305,40 @@ static int swap(const char *a, const char *b)
 #endif
 }
 
-int zc_rebuild_place(struct zc_rebuild *r, bool replace)
+/* The log at PATH and that at PATH.new change places. The old one is marked, or else what a crash
+ * leaves of it would be in the way of the next. */
+static int exchange(struct zc_rebuild *r)
 {
-    int old = replace ? open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    bool fits = !replace || (old >= 0 && walk(old, r->log.dir.fd, false));
+    int old = open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+    if (old < 0 || !walk(old, r->log.dir.fd, false)) {
+        err = refuse(r, ZC_EEXIST, "it", "holds other files beside the log: move them away");
+    } else {
+        (void)!mark(old);
+        if (swap(r->new_path, r->path) != 0) {
+            err = errno == EINVAL || errno == ENOSYS || errno == ENOTSUP
+                      ? refuse(r, ZC_EINVAL, "its file system cannot exchange two names",
+                               "name a new directory instead")
+                      : refuse_errno(r, "the log beside it cannot take its place");
+            unmark(old);
+        }
+    }
     if (old >= 0)
         close(old);
-    if (!fits)
-        return refuse(r, ZC_EEXIST, "it", "holds other files beside the log: move them away");
-    int moved = replace ? swap(r->new_path, r->path) : rename(r->new_path, r->path);
-    if (moved != 0 && replace && (errno == EINVAL || errno == ENOSYS || errno == ENOTSUP))
-        return refuse(r, ZC_EINVAL, "its file system cannot exchange two names",
-                      "name a new directory instead");
-    if (moved != 0)
-        return refuse_errno(r, "the log beside it cannot take its place");
+    return err;
+}
+
+int zc_rebuild_place(struct zc_rebuild *r, bool replace)
+{
+    int err = 0;
+    if (replace)
+        err = exchange(r);
+    else if (rename(r->new_path, r->path) != 0)
+        err = refuse_errno(r, "the log beside it cannot take its place");
+    if (err != 0)
+        return err;
     r->open = false;
-    int err = zc_rebuild_sync_parent(r->path);
-    unlinkat(r->log.dir.fd, MARK, 0);
+    err = zc_rebuild_sync_parent(r->path);
+    unmark(r->log.dir.fd);
     if (err != 0)
         return refuse(r, err, "its directory cannot be synced", zc_err_text(err));
     if (replace && remove_log(r->new_path, r->log.dir.fd) != 0)

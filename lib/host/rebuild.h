@@ -29,17 +29,19 @@ ZC_MUST_CHECK int zc_rebuild_put(struct zc_rebuild *r, uint64_t seq, struct zc_s
 /* Appends a BIND or SEEN record. */
 ZC_MUST_CHECK int zc_rebuild_add(struct zc_rebuild *r, enum zc_record_type type, uint64_t seq,
                                  struct zc_slice body);
-/* Everything is on disk at PATH.new, which stays locked. */
-ZC_MUST_CHECK int zc_rebuild_sync(struct zc_rebuild *r);
+/* Everything is on disk at PATH.new, which stays locked. `whole`: PATH.new says so, for somebody
+ * who finds it when this process is gone. */
+ZC_MUST_CHECK int zc_rebuild_sync(struct zc_rebuild *r, bool whole);
 /* After it: PATH.new becomes PATH, where nothing is (replace: where another log is, which is
  * removed but for what was set aside in it). */
 ZC_MUST_CHECK int zc_rebuild_place(struct zc_rebuild *r, bool replace);
 /* Gives the lock back; what was not placed is removed. */
 void zc_rebuild_done(struct zc_rebuild *r);
 
-/* The log at path is one that zc_rebuild_sync has, or had, to be through with; `unmark`: no more.
- */
-bool zc_rebuild_marked(const char *path, bool unmark);
+/* PATH.new is there and says that it is whole. */
+bool zc_rebuild_whole(const char *new_path);
+/* The log at path, which has its place, says nothing of having been made anew. */
+void zc_rebuild_unmark(const char *path);
 /* The directory at path is empty. */
 bool zc_rebuild_empty(const char *path);
 /* The directory that holds path is synced. */

@@ -225,11 +225,11 @@ class Import(harness.Case):
         seen = set()
         if not shutil.which("strace"):
             harness.skip("strace is not installed")
-        calls = {"rename": 2, "fsync": 9, "unlinkat": 1, "pwrite64": 6, "openat": 24, "close": 16,
-                 "fallocate": 2, "mkdir": 1, "fdatasync": 4}
+        calls = {"rename": 2, "renameat": 1, "fsync": 9, "unlinkat": 1, "pwrite64": 6,
+                 "openat": 24, "close": 16, "fallocate": 2, "mkdir": 1, "fdatasync": 4}
         for call, most in calls.items():
             for n in range(1, most + 1):
-                if not (harness.LONG or call in ("rename", "fsync", "unlinkat") or n % 5 == 1):
+                if not (harness.LONG or n % 5 == 1 or call[:6] in ("rename", "unlink", "fsync")):
                     continue
                 for entry in ("signal=KILL", "error=EIO"):
                     self.cut(content, call, n, entry, want, seen)
@@ -237,17 +237,85 @@ class Import(harness.Case):
         self.assertEqual({("m",), ("m", "m.new"), ("m.imported", "m.new"), ("m", "m.imported")},
                          seen)
 
+    # `store import` to a path where nothing is, beside what an older import of a hub has left.
+
+    def restore(self, *wrapper, **kw):
+        """A hub, not started, and the import of 3,000 messages to its path."""
+        hub = self.hub(durable=True, start=False)
+        write_file(hub.mailbox + ".imported", json.dumps(state({})))
+        return hub, subprocess.Popen(list(wrapper) + [harness.CLI, "store", "import", hub.mailbox],
+                                     stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.PIPE, **kw)
+
+    BACKUP = [b'{"mailbox":"q","text":"%d %s"}\n' % (i, b"x" * 6000) for i in range(3000)]
+
+    def all_or_none(self, hub, what):
+        """A start finds all of the backup or nothing; True: all."""
+        hub.start()
+        self.assertEqual(hub.stop(), 0)
+        got = self.texts(hub.mailbox)
+        self.assertIn(len(got), (0, len(self.BACKUP)), what)
+        return len(got) > 0
+
+    def test_a_restore_that_is_killed_is_no_import_of_a_hub(self):
+        if not shutil.which("strace"):
+            harness.skip("strace is not installed")
+        found = set()
+        for call, most in {"openat": 20, "pwrite64": 14, "fsync": 12, "fdatasync": 6, "renameat": 1,
+                           "rename": 1, "unlinkat": 1, "fallocate": 4, "close": 12}.items():
+            for n in range(1, most + 1):
+                if not (harness.LONG or call in ("pwrite64", "rename", "unlinkat") or n % 4 == 1):
+                    continue
+                what = "inject=%s:signal=KILL:when=%d" % (call, n)
+                hub, p = self.restore("strace", "-qq", "-o", "/dev/null", "-e", "trace=" + call,
+                                      "-e", what)
+                p.communicate(b"".join(self.BACKUP))
+                half = p.returncode != 0 and os.path.isdir(hub.mailbox + ".new") and any(
+                    b"0 xxx" in read_file(os.path.join(hub.mailbox + ".new", f))
+                    for f in os.listdir(hub.mailbox + ".new"))
+                found.add((half, self.all_or_none(hub, what)))
+                # Nothing of it is in the way of the next.
+                done = cli("store", "import", hub.mailbox, stdin=self.BACKUP[0])
+                self.assertEqual((done.returncode, done.stderr), (0, b""), what)
+                self.assertFalse(os.path.exists(hub.mailbox + ".new"), what)
+        self.assertEqual(found, {(True, False), (False, True), (False, False)})
+
+    def test_a_restore_that_goes_on_keeps_its_directory(self):
+        hub, p = self.restore()
+        p.stdin.write(b"".join(self.BACKUP[:2500]))
+        p.stdin.flush()
+        harness.wait_for(lambda: os.path.exists(hub.mailbox + ".new/rebuilding"))
+        self.assertFalse(self.all_or_none(hub, "it goes on"))
+        self.assertTrue(os.path.isdir(hub.mailbox + ".new"))
+        _, err = p.communicate(b"".join(self.BACKUP[2500:]))
+        self.assertEqual((p.returncode, err.count(b"\n")), (1, 1), err)
+        self.assertEqual(self.messages(hub.mailbox), [])
+        self.assertFalse(os.path.exists(hub.mailbox + ".new"))
+
+    def test_a_restore_leaves_an_import_of_a_hub_that_was_cut_short(self):
+        hub = self.make(state({"q": [message("x")]}))
+        hub.start()
+        self.assertEqual(hub.stop(), 0)
+        os.rename(hub.mailbox, hub.mailbox + ".new")
+        write_file(hub.mailbox + ".new/rebuilt", b"")
+        done = cli("store", "import", hub.mailbox, stdin=b'{"mailbox":"q"}')
+        self.assertEqual((done.returncode, done.stderr.count(b"\n")), (78, 1), done)
+        self.assertIn(b"start the hub", done.stderr)
+        hub.start()
+        self.assertEqual(hub.stop(), 0)
+        self.assertEqual(self.texts(hub.mailbox), ["x"])
+
     def test_each_step_is_on_disk_before_the_next(self):
         if not shutil.which("strace"):
             harness.skip("strace is not installed")
         hub = self.make(state({"q": [message("x" * 5000)] * 100}))
         trace = os.path.join(hub.dir, "trace")
         hub.wrapper = ["strace", "-f", "-y", "-qq", "-s", "0", "-o", trace, "-e",
-                       "trace=rename,fsync,fdatasync,pwrite64"]
+                       "trace=rename,renameat,fsync,fdatasync,pwrite64"]
         hub.options += ["--segment", "64k"]
         hub.start()
         end_traced(hub.proc)
-        calls = re.findall(r"(rename|fsync|fdatasync|pwrite64)\((?:\d+<([^>]*)>)?",
+        calls = re.findall(r"(renameat|rename|fsync|fdatasync|pwrite64)\((?:\d+<([^>]*)>)?",
                            read_file(trace).decode())
         first, second = [i for i, c in enumerate(calls) if c[0] == "rename"]
         new = hub.mailbox + ".new"
@@ -262,7 +330,11 @@ class Import(harness.Case):
                        for c in calls[after:before])
         for path, at in written.items():
             self.assertTrue(path.startswith(new + "/") and synced(path, at, first), path)
-        last = max(written.values())
+        whole = [i for i, c in enumerate(calls) if c == ("renameat", new)]
+        self.assertEqual(len(whole), 1)
+        for path, at in written.items():
+            self.assertTrue(synced(path, at, whole[0]), path)
+        last = whole[0]
         self.assertTrue(synced(new, last, first))  # names in the log
         self.assertTrue(synced(hub.dir, last, first))  # its own
         self.assertTrue(synced(hub.dir, first, second))
