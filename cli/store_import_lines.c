@@ -98,8 +98,7 @@ static int take_message(struct zc_store_import *im)
 static int take_record(struct zc_store_import *im, enum zc_record_type type)
 {
     uint8_t body[ZC_DUMP_BODY_MAX];
-    size_t len = zc_dump_body(&im->parsed, body);
-    int err = zc_rebuild_add(&im->made, type, seq_of(im), zc_slice(body, len));
+    int err = zc_rebuild_add(&im->made, type, seq_of(im), zc_dump_body(&im->parsed, body));
     im->bindings += err == 0 && type == ZC_RECORD_BIND;
     im->remembered += err == 0 && type == ZC_RECORD_SEEN;
     return err;

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "base/le.h"
 #include "host/disk_io.h"
 #include "store/record.h"
+#include "zmqc/stored.h"
 
 /* In PATH.new, so that a log of somebody else with such a name is never taken for ours; and in the
  * old one when it is about to get that name. */
@@ -228,17 +228,16 @@ static int appended(struct zc_rebuild *r, int64_t ticket)
 int zc_rebuild_put(struct zc_rebuild *r, uint64_t seq, struct zc_slice body, bool state,
                    uint32_t attempt, int64_t due_ms)
 {
-    uint8_t fields[12];
+    uint8_t fields[ZC_STORED_STATE_LEN];
+    struct zc_stored_state later = {attempt, due_ms};
     if (body.len > ZC_RECORD_BODY_MAX)
         return refuse(r, ZC_ELIMIT, "a message", "it is too large");
     r->seq = seq > r->seq ? seq : r->seq;
     int err = appended(r, zc_log_append(r->log.log, ZC_RECORD_PUT, seq, body, false, NULL));
     if (err != 0 || !state)
         return err;
-    zc_le_put(fields, attempt, 4);
-    zc_le_put(fields + 4, (uint64_t)due_ms, 8);
     return appended(r, zc_log_append(r->log.log, ZC_RECORD_STATE, seq,
-                                     zc_slice(fields, sizeof(fields)), false, NULL));
+                                     zc_stored_state_encode(&later, fields), false, NULL));
 }
 
 int zc_rebuild_add(struct zc_rebuild *r, enum zc_record_type type, uint64_t seq,

@@ -7,10 +7,9 @@
 #include "base/check.h"
 #include "base/le.h"
 #include "zmqc/item.h"
+#include "zmqc/stored.h"
 
 #define CHUNK 4096u
-#define STATE_BODY 12
-#define SEEN_BODY 24
 
 struct zc_contents_entry *zc_contents_at(const struct zc_contents *c, uint32_t i)
 {
@@ -203,20 +202,22 @@ static int put(struct zc_contents *c, const struct zc_log_event *ev)
 
 static int other(struct zc_contents *c, const struct zc_log_event *ev)
 {
-    bool seen = ev->type == ZC_RECORD_SEEN;
-    if (seen && ev->body.len != SEEN_BODY) {
+    bool is_seen = ev->type == ZC_RECORD_SEEN;
+    struct zc_stored_seen seen = {0};
+    struct zc_stored_bind bind;
+    if ((is_seen ? zc_stored_seen_decode(ev->body, &seen)
+                 : zc_stored_bind_decode(ev->body, &bind)) != 0) {
         c->unreadable++;
         return 0;
     }
-    uint64_t key = seen ? zc_le_get(ev->body.data + 8, 8) : ev->seq;
-    struct zc_contents_entry *e = find(c, seen, key);
+    uint64_t key = is_seen ? seen.id : ev->seq;
+    struct zc_contents_entry *e = find(c, is_seen, key);
     if (e != NULL)
         entry_drop(c, e);
     e = enter(c, ev, key);
     if (e == NULL)
         return ZC_ENOMEM;
-    if (seen)
-        e->due_ms = (int64_t)zc_le_get(ev->body.data + 16, 8);
+    e->due_ms = seen.until_ms;
     count(c, e, true);
     return 0;
 }
@@ -224,6 +225,7 @@ static int other(struct zc_contents *c, const struct zc_log_event *ev)
 int zc_contents_record(struct zc_contents *c, const struct zc_log_event *ev)
 {
     struct zc_contents_entry *e;
+    struct zc_stored_state state;
     switch (ev->type) {
     case ZC_RECORD_PUT:
         return put(c, ev);
@@ -237,9 +239,10 @@ int zc_contents_record(struct zc_contents *c, const struct zc_log_event *ev)
         return 0;
     case ZC_RECORD_STATE:
         e = find(c, false, ev->seq);
-        if (e != NULL && e->type == ZC_RECORD_PUT && ev->body.len == STATE_BODY) {
-            e->attempt = (uint32_t)zc_le_get(ev->body.data, 4);
-            e->due_ms = (int64_t)zc_le_get(ev->body.data + 4, 8);
+        if (e != NULL && e->type == ZC_RECORD_PUT &&
+            zc_stored_state_decode(ev->body, &state) == 0) {
+            e->attempt = state.attempt;
+            e->due_ms = state.due_ms;
             e->has_state = true;
         }
         return 0;
@@ -277,7 +280,7 @@ struct zc_contents_entry **zc_contents_sorted(const struct zc_contents *c)
 
 void zc_contents_move(struct zc_contents *c, const struct zc_log_event *ev)
 {
-    uint8_t body[STATE_BODY];
+    uint8_t body[ZC_STORED_STATE_LEN];
     struct zc_contents_entry *e = ZC_CONTAINER(ev->owner, struct zc_contents_entry, place);
     if (ev->err != 0) {
         /* It cannot be read any more; its segment is kept aside. */
@@ -287,10 +290,9 @@ void zc_contents_move(struct zc_contents *c, const struct zc_log_event *ev)
     }
     if (zc_log_move(c->log, ev->type, ev->seq, ev->body) <= 0 || !e->has_state)
         return;
-    zc_le_put(body, e->attempt, 4);
-    zc_le_put(body + 4, (uint64_t)e->due_ms, 8);
-    (void)!zc_log_append(c->log, ZC_RECORD_STATE, e->key, zc_slice(body, sizeof(body)), false,
-                         NULL);
+    struct zc_stored_state state = {e->attempt, e->due_ms};
+    (void)!zc_log_append(c->log, ZC_RECORD_STATE, e->key, zc_stored_state_encode(&state, body),
+                         false, NULL);
 }
 
 void zc_contents_expire(struct zc_contents *c, int64_t now_ms)

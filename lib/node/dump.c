@@ -2,11 +2,7 @@
 #include "node/dump.h"
 
 #include "base/json.h"
-#include "base/le.h"
 #include "base/text.h"
-
-#define BIND_HEAD 4
-#define SEEN_BODY 24
 
 /* A line that is being written; the first failure stays. */
 struct line {
@@ -97,13 +93,11 @@ int zc_dump_message(struct zc_buf *b, uint64_t seq, uint32_t attempt, int64_t du
 int zc_dump_bind(struct zc_buf *b, uint64_t seq, struct zc_slice body)
 {
     struct line l = {b, 0};
-    if (body.len < BIND_HEAD)
+    struct zc_stored_bind bind;
+    if (zc_stored_bind_decode(body, &bind) != 0)
         return ZC_EBADMSG;
-    size_t name = zc_le_get(body.data, 2), topic = zc_le_get(body.data + 2, 2);
-    if (name == 0 || BIND_HEAD + name + topic != body.len)
-        return ZC_EBADMSG;
-    string(&l, "{\"bind\":", zc_slice(body.data + BIND_HEAD, name));
-    string(&l, ",\"topic\":", zc_slice(body.data + BIND_HEAD + name, topic));
+    string(&l, "{\"bind\":", bind.name);
+    string(&l, ",\"topic\":", bind.topic);
     number(&l, ",\"seq\":", (int64_t)seq);
     raw(&l, "}\n");
     return l.err;
@@ -123,11 +117,12 @@ static void hash(struct line *l, const char *before, uint64_t v)
 int zc_dump_seen(struct zc_buf *b, struct zc_slice body)
 {
     struct line l = {b, 0};
-    if (body.len != SEEN_BODY)
+    struct zc_stored_seen seen;
+    if (zc_stored_seen_decode(body, &seen) != 0)
         return ZC_EBADMSG;
-    hash(&l, "{\"seen\":", zc_le_get(body.data + 8, 8));
-    hash(&l, ",\"of\":", zc_le_get(body.data, 8));
-    number(&l, ",\"until\":", (int64_t)zc_le_get(body.data + 16, 8));
+    hash(&l, "{\"seen\":", seen.id);
+    hash(&l, ",\"of\":", seen.name);
+    number(&l, ",\"until\":", seen.until_ms);
     raw(&l, "}\n");
     return l.err;
 }
@@ -140,20 +135,8 @@ int zc_dump_end(struct zc_buf *b, uint64_t count)
     return l.err;
 }
 
-size_t zc_dump_body(const struct zc_dump_line *line, uint8_t ret_body[ZC_DUMP_BODY_MAX])
+struct zc_slice zc_dump_body(const struct zc_dump_line *line, uint8_t ret_body[ZC_DUMP_BODY_MAX])
 {
-    if (line->kind == ZC_DUMP_SEEN) {
-        zc_le_put(ret_body, line->name_hash, 8);
-        zc_le_put(ret_body + 8, line->id_hash, 8);
-        zc_le_put(ret_body + 16, (uint64_t)line->until_ms, 8);
-        return SEEN_BODY;
-    }
-    size_t len = BIND_HEAD;
-    zc_le_put(ret_body, line->name.len, 2);
-    zc_le_put(ret_body + 2, line->topic.len, 2);
-    for (size_t i = 0; i < line->name.len; i++)
-        ret_body[len++] = line->name.data[i];
-    for (size_t i = 0; i < line->topic.len; i++)
-        ret_body[len++] = line->topic.data[i];
-    return len;
+    return line->kind == ZC_DUMP_SEEN ? zc_stored_seen_encode(&line->seen, ret_body)
+                                      : zc_stored_bind_encode(&line->bind, ret_body);
 }

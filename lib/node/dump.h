@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "zmqc/item.h"
+#include "zmqc/stored.h"
 
 /* Largest line that is read: a payload of which each byte is an escape of six. */
 #define ZC_DUMP_LINE_MAX ((size_t)64 << 20)
@@ -31,9 +32,8 @@ struct zc_dump_line {
     struct zc_item item; /* MESSAGE; due_ms: the effective one; headers: count only */
     uint32_t attempt;
     struct zc_header headers[ZC_MSG_HEADERS_CAP];
-    struct zc_slice name, topic; /* BIND */
-    uint64_t name_hash, id_hash; /* SEEN */
-    int64_t until_ms;
+    struct zc_stored_bind bind;
+    struct zc_stored_seen seen;
     uint64_t count; /* END */
 };
 
@@ -49,8 +49,8 @@ ZC_MUST_CHECK int zc_dump_end(struct zc_buf *b, uint64_t count);
 /* Reads one line, decoding in place; slices point into data. 0, or ZC_EBADMSG with *ret_why. */
 ZC_MUST_CHECK int zc_dump_parse(uint8_t *data, size_t len, struct zc_dump_line *ret_line,
                                 const char **ret_why);
-/* Body of a BIND or SEEN record for a parsed line; returns its length. */
-#define ZC_DUMP_BODY_MAX (4 + 2 * ZC_MSG_STRING_MAX)
-size_t zc_dump_body(const struct zc_dump_line *line, uint8_t ret_body[ZC_DUMP_BODY_MAX]);
+/* Body of a BIND or SEEN record for a parsed line. */
+#define ZC_DUMP_BODY_MAX ZC_STORED_BIND_MAX
+struct zc_slice zc_dump_body(const struct zc_dump_line *line, uint8_t ret_body[ZC_DUMP_BODY_MAX]);
 
 #endif

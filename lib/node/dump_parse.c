@@ -149,15 +149,15 @@ static bool take_string(int f, struct zc_slice s, struct zc_dump_line *line)
     case F_BODY:
         return body(s, &line->item.payload);
     case F_BIND:
-        line->name = s;
+        line->bind.name = s;
         return s.len > 0;
     case F_TOPIC:
-        line->topic = s;
+        line->bind.topic = s;
         return true;
     case F_SEEN:
-        return hash(s, &line->id_hash);
+        return hash(s, &line->seen.id);
     default:
-        return hash(s, &line->name_hash);
+        return hash(s, &line->seen.name);
     }
 }
 
@@ -182,7 +182,7 @@ static bool take_number(int f, int64_t v, struct zc_dump_line *line)
         line->attempt = (uint32_t)v;
         return true;
     case F_UNTIL:
-        line->until_ms = v;
+        line->seen.until_ms = v;
         return true;
     default:
         line->count = (uint64_t)v;

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/le.h"
 #include "node/hub_priv.h"
+#include "zmqc/stored.h"
 
 /* By enum zc_journal_kind. */
 static const enum zc_record_type record_types[] = {ZC_RECORD_PUT,    ZC_RECORD_PUT,
@@ -139,6 +140,7 @@ static void note_damage(struct zc_hub *hub)
 static void restore(struct zc_hub *hub, const struct zc_log_event *ev)
 {
     struct zc_broker *b = hub->broker;
+    struct zc_stored_state state;
     int err = 0;
     if (ev->type == ZC_RECORD_PUT) {
         err = zc_broker_restore_put(b, ev->seq, ev->body, ev->body_len, ev->place);
@@ -149,9 +151,10 @@ static void restore(struct zc_hub *hub, const struct zc_log_event *ev)
     } else if (ev->type == ZC_RECORD_REMOVE) {
         for (size_t i = 0; i + 8 <= ev->body.len; i += 8)
             zc_broker_restore_remove(b, zc_le_get(ev->body.data + i, 8));
-    } else if (ev->type == ZC_RECORD_STATE && ev->body.len == 12) {
-        zc_broker_restore_state(b, ev->seq, (uint32_t)zc_le_get(ev->body.data, 4),
-                                (int64_t)zc_le_get(ev->body.data + 4, 8));
+    } else if (ev->type == ZC_RECORD_STATE) {
+        err = zc_stored_state_decode(ev->body, &state);
+        if (err == 0)
+            zc_broker_restore_state(b, ev->seq, state.attempt, state.due_ms);
     }
     if (err == ZC_EBADMSG) {
         b->count.damaged++;

@@ -6,8 +6,7 @@
 
 #include "base/le.h"
 #include "zmqc/settle.h"
-
-#define HEAD 4
+#include "zmqc/stored.h"
 
 static struct zc_binding *of(struct zc_setting *s)
 {
@@ -130,19 +129,15 @@ static struct zc_binding *binding_find(const struct zc_broker *b, struct zc_slic
     return NULL;
 }
 
-static struct zc_slice encode(const struct zc_binding *g,
-                              uint8_t ret_body[HEAD + 2 * ZC_MSG_STRING_MAX])
+static struct zc_slice encode(const struct zc_binding *g, uint8_t ret_body[ZC_STORED_BIND_MAX])
 {
-    zc_le_put(ret_body, g->bound->len, 2);
-    zc_le_put(ret_body + 2, g->topic_len, 2);
-    memcpy(ret_body + HEAD, g->bound->name, g->bound->len);
-    memcpy(ret_body + HEAD + g->bound->len, g->topic, g->topic_len);
-    return zc_slice(ret_body, HEAD + g->bound->len + (size_t)g->topic_len);
+    struct zc_stored_bind bind = {zc_binding_name(g->bound), zc_slice(g->topic, g->topic_len)};
+    return zc_stored_bind_encode(&bind, ret_body);
 }
 
 int64_t zc_binding_add(struct zc_broker *b, struct zc_slice name, struct zc_slice topic)
 {
-    uint8_t body[HEAD + 2 * ZC_MSG_STRING_MAX];
+    uint8_t body[ZC_STORED_BIND_MAX];
     struct zc_binding *g = binding_find(b, name, topic);
     if (g != NULL)
         return g->setting.unsettled ? (int64_t)zc_settle_last(b) : 0;
@@ -229,18 +224,13 @@ uint32_t zc_binding_match(struct zc_broker *b, struct zc_slice topic, struct zc_
 
 int zc_binding_restore(struct zc_broker *b, uint64_t seq, struct zc_slice body, uint64_t place)
 {
-    if (body.len < HEAD)
+    struct zc_stored_bind bind;
+    if (zc_stored_bind_decode(body, &bind) != 0)
         return ZC_EBADMSG;
-    size_t name = zc_le_get(body.data, 2), topic = zc_le_get(body.data + 2, 2);
-    if (name == 0 || name > ZC_MSG_STRING_MAX || topic > ZC_MSG_STRING_MAX ||
-        HEAD + name + topic != body.len)
-        return ZC_EBADMSG;
-    struct zc_slice names = zc_slice(body.data + HEAD, name);
-    struct zc_slice topics = zc_slice(body.data + HEAD + name, topic);
-    struct zc_binding *g = binding_find(b, names, topics);
+    struct zc_binding *g = binding_find(b, bind.name, bind.topic);
     if (g != NULL) /* a copy, or bound again before its unbind was on disk */
         b->journal->forget(b->journal->arg, g->setting.place);
-    else if ((g = binding_new(b, names, topics)) == NULL)
+    else if ((g = binding_new(b, bind.name, bind.topic)) == NULL)
         return ZC_ENOMEM;
     g->setting.seq = seq;
     g->setting.place = place;
@@ -264,7 +254,7 @@ bool zc_binding_restore_remove(struct zc_broker *b, uint64_t seq)
 
 void zc_binding_move(struct zc_broker *b, struct zc_setting *s)
 {
-    uint8_t body[HEAD + 2 * ZC_MSG_STRING_MAX];
+    uint8_t body[ZC_STORED_BIND_MAX];
     if (s->gone)
         return; /* a copy behind its REMOVE would bring it back */
     (void)!b->journal->move(b->journal->arg, ZC_JOURNAL_BIND, s->seq, encode(of(s), body));

@@ -11,6 +11,7 @@
 #include "zmqc/scope.h"
 #include "zmqc/seen.h"
 #include "zmqc/settle.h"
+#include "zmqc/stored.h"
 
 /* Adds m to, or takes it from, the sums over all mailboxes. */
 static void sum(struct zc_broker *b, const struct zc_message *m, int sign)
@@ -311,11 +312,10 @@ int64_t zc_message_remove(struct zc_broker *b, struct zc_message *const *message
 
 static int64_t append_state(struct zc_broker *b, const struct zc_message *m, int64_t due_ms)
 {
-    uint8_t body[12];
-    zc_le_put(body, m->attempt, 4);
-    zc_le_put(body + 4, (uint64_t)due_ms, 8);
+    uint8_t body[ZC_STORED_STATE_LEN];
+    struct zc_stored_state state = {m->attempt, due_ms};
     return b->journal->append(b->journal->arg, ZC_JOURNAL_STATE, m->seq,
-                              zc_slice(body, sizeof(body)), false, NULL);
+                              zc_stored_state_encode(&state, body), false, NULL);
 }
 
 uint64_t zc_message_store_state(struct zc_broker *b, struct zc_message *m, int64_t due_ms)

@@ -6,8 +6,7 @@
 #include "base/le.h"
 #include "crypto/blake2s.h"
 #include "zmqc/settle.h"
-
-#define BODY 24
+#include "zmqc/stored.h"
 
 uint64_t zc_seen_hash(struct zc_slice name, struct zc_slice id)
 {
@@ -131,17 +130,15 @@ static struct zc_seen *enter(struct zc_broker *b, uint64_t name, uint64_t id)
     return e;
 }
 
-static struct zc_slice encode(const struct zc_seen *e, uint8_t ret_body[BODY])
+static struct zc_slice encode(const struct zc_seen *e, uint8_t ret_body[ZC_STORED_SEEN_LEN])
 {
-    zc_le_put(ret_body, e->name, 8);
-    zc_le_put(ret_body + 8, e->id, 8);
-    zc_le_put(ret_body + 16, (uint64_t)e->until_ms, 8);
-    return zc_slice(ret_body, BODY);
+    struct zc_stored_seen seen = {e->name, e->id, e->until_ms};
+    return zc_stored_seen_encode(&seen, ret_body);
 }
 
 static void store(struct zc_broker *b, struct zc_seen *e)
 {
-    uint8_t body[BODY];
+    uint8_t body[ZC_STORED_SEEN_LEN];
     if (b->journal == NULL || e->setting.place != 0 || e->setting.unsettled)
         return;
     e->setting.seq = b->seq_next;
@@ -188,20 +185,21 @@ void zc_seen_settled(struct zc_broker *b, struct zc_setting *s, bool durable)
 
 int zc_seen_restore(struct zc_broker *b, struct zc_slice body, uint64_t place)
 {
-    if (body.len != BODY)
+    struct zc_stored_seen seen;
+    if (zc_stored_seen_decode(body, &seen) != 0)
         return ZC_EBADMSG;
-    uint64_t name = zc_le_get(body.data, 8), id = zc_le_get(body.data + 8, 8);
-    int64_t until_ms = (int64_t)zc_le_get(body.data + 16, 8), left = 0;
-    if (until_ms > b->now.wall.ms)
-        left = until_ms - b->now.wall.ms < ZC_SEEN_MS ? until_ms - b->now.wall.ms : ZC_SEEN_MS;
-    struct zc_seen *e = find(b, id);
+    int64_t left = 0;
+    if (seen.until_ms > b->now.wall.ms)
+        left = seen.until_ms - b->now.wall.ms;
+    left = left < ZC_SEEN_MS ? left : ZC_SEEN_MS;
+    struct zc_seen *e = find(b, seen.id);
     if (e != NULL) /* this one is a copy */
         drop(b, e);
     if (left == 0) {
         b->journal->forget(b->journal->arg, place);
         return 0;
     }
-    if ((e = enter(b, name, id)) == NULL)
+    if ((e = enter(b, seen.name, seen.id)) == NULL)
         return ZC_ENOMEM;
     e->until_ms = b->now.wall.ms + left;
     e->until = zc_mono_add_ms(b->now.mono, left);
@@ -213,7 +211,7 @@ int zc_seen_restore(struct zc_broker *b, struct zc_slice body, uint64_t place)
 void zc_seen_move(struct zc_broker *b, struct zc_setting *s)
 {
     struct zc_seen *e = ZC_CONTAINER(s, struct zc_seen, setting);
-    uint8_t body[BODY];
+    uint8_t body[ZC_STORED_SEEN_LEN];
     if (!s->gone)
         (void)!b->journal->move(b->journal->arg, ZC_JOURNAL_SEEN, s->seq, encode(e, body));
 }

@@ -61,9 +61,9 @@ static void write_line(const struct zc_dump_line *l, struct zc_buf *ret_line)
         err = zc_dump_message(ret_line, l->seq, l->attempt, l->item.due_ms, &item);
         zc_block_unref(b);
     } else if (l->kind == ZC_DUMP_BIND) {
-        err = zc_dump_bind(ret_line, l->seq, zc_slice(body, zc_dump_body(l, body)));
+        err = zc_dump_bind(ret_line, l->seq, zc_dump_body(l, body));
     } else if (l->kind == ZC_DUMP_SEEN) {
-        err = zc_dump_seen(ret_line, zc_slice(body, zc_dump_body(l, body)));
+        err = zc_dump_seen(ret_line, zc_dump_body(l, body));
     } else if (l->kind == ZC_DUMP_END) {
         err = zc_dump_end(ret_line, l->count);
     } else {

@@ -167,3 +167,15 @@ TEST(contents_grow)
     zc_block_unref(b);
     zc_contents_done(&contents);
 }
+
+/* As a broker, which leaves them where they are. */
+TEST(what_cannot_be_understood_is_counted)
+{
+    give(ZC_RECORD_PUT, 7, "nonsense", 8);
+    give(ZC_RECORD_BIND, 8, "\4\0\0\0nam", 7);
+    give(ZC_RECORD_BIND, 9, "\0\0\4\0name", 8);
+    give(ZC_RECORD_SEEN, 10, "nonsense", 8);
+    CHECK_INT(contents.unreadable, 4);
+    CHECK_INT(contents.live, 0);
+    zc_contents_done(&contents);
+}
