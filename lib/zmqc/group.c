@@ -136,10 +136,21 @@ void zc_group_pushed(struct zc_mailbox *mb, struct zc_message *m)
     }
 }
 
-void zc_group_returned(struct zc_mailbox *mb, const struct zc_message *m)
+/* m came back into the queue, before some that g has looked at. */
+static void step_back(struct zc_group *g, struct zc_message *m)
 {
-    for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next)
-        at(l)->returned = at(l)->returned || zc_filter_allows(at(l)->filter, m->from);
+    if ((g->at == NULL || g->at->seq > m->seq) && zc_filter_allows(g->filter, m->from))
+        stand(g, m);
+}
+
+void zc_group_returned(struct zc_mailbox *mb, struct zc_message *m)
+{
+    for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
+        if (!m->returned)
+            step_back(at(l), m);
+        else if (!at(l)->returned)
+            at(l)->returned = zc_filter_allows(at(l)->filter, m->from);
+    }
 }
 
 void zc_group_leaving(struct zc_mailbox *mb, struct zc_message *m)

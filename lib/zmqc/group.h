@@ -33,9 +33,9 @@ void zc_group_leave(struct zc_mailbox *mb, struct zc_group *g);
 void zc_group_free_all(struct zc_mailbox *mb);
 /* The oldest queued message that the group takes, or NULL. *looked counts messages looked at. */
 struct zc_message *zc_group_find(struct zc_mailbox *mb, struct zc_group *g, uint64_t *looked);
-/* m has joined the end of the queue; m came back; m leaves the queue. */
+/* m has joined the end of the queue; m came back, into `returned` or the queue; m leaves. */
 void zc_group_pushed(struct zc_mailbox *mb, struct zc_message *m);
-void zc_group_returned(struct zc_mailbox *mb, const struct zc_message *m);
+void zc_group_returned(struct zc_mailbox *mb, struct zc_message *m);
 void zc_group_leaving(struct zc_mailbox *mb, struct zc_message *m);
 /* Somebody with a filter waits for a message of this sender. */
 bool zc_group_wants(const struct zc_mailbox *mb, uint64_t from);

@@ -8,6 +8,7 @@
 #include "zmqc/message.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
+#include "zmqc/walk.h"
 
 static void make_ready(struct zc_broker *b, struct zc_job *j)
 {
@@ -83,33 +84,10 @@ void zc_job_free_dead(struct zc_broker *b)
     }
 }
 
-/* Up to cap messages of mb below the limit that are queued or delayed. */
-static uint32_t collect(const struct zc_mailbox *mb, uint64_t limit, struct zc_message **ret_found,
-                        uint32_t cap)
-{
-    uint32_t n = 0;
-    for (struct zc_list *l = mb->queue.next; n < cap && l != &mb->queue; l = l->next) {
-        struct zc_message *m = ZC_CONTAINER(l, struct zc_message, link);
-        if (m->seq < limit)
-            ret_found[n++] = m;
-    }
-    for (uint32_t i = 0; n < cap && i < mb->returned.len; i++) {
-        struct zc_message *m = ZC_CONTAINER(mb->returned.nodes[i], struct zc_message, order);
-        if (m->seq < limit)
-            ret_found[n++] = m;
-    }
-    for (struct zc_list *l = mb->later.next; n < cap && l != &mb->later; l = l->next) {
-        struct zc_message *m = ZC_CONTAINER(l, struct zc_message, link);
-        if (m->seq < limit)
-            ret_found[n++] = m;
-    }
-    return n;
-}
-
 static bool purge_step(struct zc_broker *b, struct zc_job *j)
 {
     struct zc_message *found[ZC_JOB_STEP];
-    uint32_t n = collect(j->from, j->limit, found, ZC_JOB_STEP);
+    uint32_t n = zc_walk_collect(j->from, j->limit, true, found, ZC_JOB_STEP);
     j->stopped = n < ZC_JOB_STEP;
     if (n == 0)
         return true;

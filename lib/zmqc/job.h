@@ -13,8 +13,9 @@
 
 #include "zmqc/broker.h"
 
-#define ZC_JOB_MOST 16       /* of one session at a time */
-#define ZC_JOB_STEP 1024     /* messages of one step of one job */
+#define ZC_JOB_MOST 16                        /* of one session at a time */
+#define ZC_JOB_STEP 1024                      /* messages of one step of one job */
+#define ZC_JOB_STEP_BYTES (UINT64_C(4) << 20) /* after which a step ends, where bytes are made */
 #define ZC_JOB_COOKIE_MARK 1 /* low bit of a cookie that is a job's; those of messages are even */
 
 enum zc_job_kind { ZC_JOB_PEEK, ZC_JOB_PURGE, ZC_JOB_MOVE };

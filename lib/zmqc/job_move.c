@@ -4,25 +4,7 @@
 #include "zmqc/job.h"
 #include "zmqc/message.h"
 #include "zmqc/transfer.h"
-
-static bool full(const struct zc_broker *b, const struct zc_mailbox *mb)
-{
-    return mb->queued + mb->delayed + mb->pending >= b->limits.mailbox_cap;
-}
-
-/* The next message of the source, or NULL. */
-static struct zc_message *next(const struct zc_job *j)
-{
-    struct zc_message *m = zc_mailbox_peek(j->from);
-    if (m != NULL && m->seq < j->limit)
-        return m;
-    for (struct zc_list *l = j->from->later.next; l != &j->from->later; l = l->next) {
-        m = ZC_CONTAINER(l, struct zc_message, link);
-        if (m->seq < j->limit)
-            return m;
-    }
-    return NULL;
-}
+#include "zmqc/walk.h"
 
 /* The stored form of m, or NULL: it is being read. */
 static struct zc_block *body_of(struct zc_broker *b, struct zc_job *j, const struct zc_message *m)
@@ -41,10 +23,9 @@ static struct zc_block *body_of(struct zc_broker *b, struct zc_job *j, const str
 }
 
 /* One message. False: no more in this step. */
-static bool move_one(struct zc_broker *b, struct zc_job *j)
+static bool move_one(struct zc_broker *b, struct zc_job *j, struct zc_message *m)
 {
-    struct zc_message *m = next(j);
-    if (m == NULL || j->left == 0 || full(b, j->to)) {
+    if (j->left == 0 || zc_mailbox_full(j->to, b->limits.mailbox_cap)) {
         j->stopped = true;
         return false;
     }
@@ -71,8 +52,19 @@ static bool move_one(struct zc_broker *b, struct zc_job *j)
 
 bool zc_job_move_step(struct zc_broker *b, struct zc_job *j)
 {
-    for (uint32_t i = 0; i < ZC_JOB_STEP; i++) {
-        if (!move_one(b, j))
+    struct zc_message *found[ZC_JOB_STEP];
+    uint32_t n = 0, at = 0, cap = 1; /* one whose body must be read ends the step */
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < ZC_JOB_STEP && bytes < ZC_JOB_STEP_BYTES; i++) {
+        if (at == n) {
+            n = zc_walk_collect(j->from, j->limit, true, found, cap);
+            at = 0;
+            cap = cap * 2 < ZC_JOB_STEP ? cap * 2 : ZC_JOB_STEP;
+        }
+        if (n == 0)
+            j->stopped = true;
+        bytes += n > 0 ? found[at]->body_len : 0;
+        if (n == 0 || !move_one(b, j, found[at++]))
             break;
     }
     return !j->reading;

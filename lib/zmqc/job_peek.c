@@ -6,87 +6,19 @@
 #include "zmqc/job.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
-
-/* The lowest sequence numbers of the heap, in order: its top, then always the lowest of the
- * children of what was given. `open` is a small heap of slots. */
-struct walk {
-    const struct zc_heap *heap;
-    uint32_t open[ZC_MSG_MAX_MAX + 2];
-    uint32_t len;
-};
-
-static struct zc_message *message_at(const struct zc_heap *h, uint32_t slot)
-{
-    return ZC_CONTAINER(h->nodes[slot], struct zc_message, order);
-}
-
-static bool lower(const struct walk *w, uint32_t i, uint32_t k)
-{
-    return message_at(w->heap, w->open[i])->seq < message_at(w->heap, w->open[k])->seq;
-}
-
-static void swap(struct walk *w, uint32_t i, uint32_t k)
-{
-    uint32_t slot = w->open[i];
-    w->open[i] = w->open[k];
-    w->open[k] = slot;
-}
-
-static void walk_add(struct walk *w, uint32_t slot)
-{
-    if (slot >= w->heap->len || w->len >= ZC_ARRAY_LEN(w->open))
-        return;
-    uint32_t i = w->len++;
-    w->open[i] = slot;
-    for (; i > 0 && lower(w, i, (i - 1) / 2); i = (i - 1) / 2)
-        swap(w, i, (i - 1) / 2);
-}
-
-static struct zc_message *walk_peek(const struct walk *w)
-{
-    return w->len > 0 ? message_at(w->heap, w->open[0]) : NULL;
-}
-
-static void walk_next(struct walk *w)
-{
-    uint32_t slot = w->open[0], i = 0;
-    w->open[0] = w->open[--w->len];
-    for (;;) {
-        uint32_t child = 2 * i + 1;
-        if (child >= w->len)
-            break;
-        if (child + 1 < w->len && lower(w, child + 1, child))
-            child++;
-        if (!lower(w, child, i))
-            break;
-        swap(w, i, child);
-        i = child;
-    }
-    walk_add(w, 2 * slot + 1);
-    walk_add(w, 2 * slot + 2);
-}
+#include "zmqc/walk.h"
 
 bool zc_job_peek_collect(struct zc_broker *b, struct zc_job *j)
 {
-    struct walk back = {.heap = &j->from->returned};
-    struct zc_list *l = j->from->queue.next, *end = &j->from->queue;
-    uint64_t most = j->left < j->from->queued ? j->left : j->from->queued;
-    j->looks = calloc(most + 1, sizeof(*j->looks));
+    struct zc_message *found[ZC_MSG_MAX_MAX], *m;
+    while ((m = zc_mailbox_peek(j->from)) != NULL && m->expires.ns <= b->now.mono.ns)
+        zc_message_expire(b, m); /* else one that is over could hide one that is not */
+    uint32_t n = zc_walk_collect(j->from, j->limit, false, found, (uint32_t)j->left);
+    j->looks = calloc(n + 1, sizeof(*j->looks));
     if (j->looks == NULL)
         return false;
-    walk_add(&back, 0);
-    while (j->looks_len < most) {
-        struct zc_message *m = walk_peek(&back), *first = NULL;
-        if (l != end)
-            first = ZC_CONTAINER(l, struct zc_message, link);
-        if (m == NULL && first == NULL)
-            break;
-        if (m == NULL || (first != NULL && first->seq < m->seq)) {
-            m = first;
-            l = l->next;
-        } else {
-            walk_next(&back);
-        }
+    for (uint32_t i = 0; i < n; i++) {
+        m = found[i];
         if (m->expires.ns <= b->now.mono.ns)
             continue;
         struct zc_job_look *look = &j->looks[j->looks_len++];
@@ -133,9 +65,11 @@ static struct zc_message *find(const struct zc_mailbox *mb, uint64_t seq)
         if (m->seq == seq)
             return m;
     }
-    for (uint32_t i = 0; i < mb->returned.len; i++)
-        if (message_at(&mb->returned, i)->seq == seq)
-            return message_at(&mb->returned, i);
+    for (uint32_t i = 0; i < mb->returned.len; i++) {
+        struct zc_message *m = ZC_CONTAINER(mb->returned.nodes[i], struct zc_message, order);
+        if (m->seq == seq)
+            return m;
+    }
     return NULL;
 }
 

@@ -60,6 +60,16 @@ void zc_mailbox_set_state(struct zc_mailbox *mb, struct zc_message *m, enum zc_m
     zc_mailbox_count(mb, m, 1);
 }
 
+/* Into the queue before the first that is younger; the last one is. */
+static void squeeze_in(struct zc_mailbox *mb, struct zc_message *m)
+{
+    struct zc_list *l = mb->queue.next;
+    while (ZC_CONTAINER(l, struct zc_message, link)->seq < m->seq)
+        l = l->next;
+    zc_list_init(&m->link);
+    zc_list_insert_before(l, &m->link);
+}
+
 /* Into the order, where its sequence number wants it. */
 static void line_up(struct zc_mailbox *mb, struct zc_message *m)
 {
@@ -71,10 +81,8 @@ static void line_up(struct zc_mailbox *mb, struct zc_message *m)
     }
     m->order = (struct zc_timer){0};
     m->returned = zc_heap_set(&mb->returned, &m->order, (struct zc_mono){(int64_t)m->seq}) == 0;
-    if (!m->returned) {
-        zc_list_init(&m->link);
-        zc_list_push_front(&mb->queue, &m->link);
-    }
+    if (!m->returned)
+        squeeze_in(mb, m);
     zc_group_returned(mb, m);
 }
 

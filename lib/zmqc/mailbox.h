@@ -111,7 +111,14 @@ static inline struct zc_slice zc_mailbox_name(const struct zc_mailbox *mb)
 /* No message in any state, no waiter, no pin. */
 bool zc_mailbox_idle(const struct zc_mailbox *mb);
 
-/* Enters m at its sequence number: state QUEUED. When memory is refused, it goes to the front. */
+/* It takes no new message. */
+static inline bool zc_mailbox_full(const struct zc_mailbox *mb, uint64_t cap)
+{
+    return mb->queued + mb->delayed + mb->pending >= cap;
+}
+
+/* Enters m at its sequence number: state QUEUED. Without memory for `returned`, it goes into the
+ * queue, at a walk through it. */
 void zc_mailbox_enter(struct zc_mailbox *mb, struct zc_message *m);
 /* Lowest sequence number that is QUEUED, or NULL. */
 struct zc_message *zc_mailbox_peek(const struct zc_mailbox *mb);

@@ -79,11 +79,6 @@ static void unroutable(struct zc_broker *b, struct zc_session *s, const struct z
     zc_reply_err(b, s, m->id, "unroutable", "nobody waits on or reads this mailbox");
 }
 
-static bool full(const struct zc_broker *b, const struct zc_mailbox *mb)
-{
-    return mb->queued + mb->delayed + mb->pending >= b->limits.mailbox_cap;
-}
-
 static bool memory_full(const struct zc_broker *b, const struct zc_msg *m)
 {
     return b->journal == NULL && b->hot_bytes + zc_msg_payload(m).len > ZC_BROKER_MEMORY_MAX;
@@ -158,7 +153,7 @@ static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_m
         zc_reply_err(b, s, m->id, "full", "all mailboxes together hold 1 GiB: take some first");
         return REFUSED;
     }
-    if (full(b, mb)) {
+    if (zc_mailbox_full(mb, b->limits.mailbox_cap)) {
         zc_reply_err(b, s, m->id, "full", "mailbox: queue full");
         return REFUSED;
     }
@@ -229,7 +224,7 @@ int64_t zc_op_put_bound(struct zc_broker *b, struct zc_session *s, const struct 
     }
     mb->waiting++;
     int64_t ticket = 0;
-    if (full(b, mb) || memory_full(b, m) ||
+    if (zc_mailbox_full(mb, b->limits.mailbox_cap) || memory_full(b, m) ||
         !zc_op_fits(zc_msg_payload(m).len, strings, m->headers_count)) {
         mb->dropped++;
         b->count.dropped++;

@@ -8,6 +8,7 @@
 #include "bus.h"
 #include "node/hub_priv.h"
 #include "test.h"
+#include "zmqc/group.h"
 
 #ifdef ZC_TEST_WRAP
 
@@ -223,6 +224,61 @@ TEST(memory_is_gone_from_then_on)
 {
     for (long n = 0; run(n, true);)
         n++;
+}
+
+/* A message that comes back when there is no memory for it in `returned`. */
+static void come_back(struct zc_mailbox *mb, struct zc_message *m)
+{
+    armed = lasting = true;
+    failed = false;
+    left = 0;
+    zc_mailbox_enter(mb, m);
+    armed = false;
+    CHECK(failed && !m->returned);
+}
+
+TEST(what_comes_back_without_memory_keeps_its_place)
+{
+    static const uint8_t key[16] = {1};
+    enum { MESSAGES = 8 };
+    struct zc_message all[MESSAGES] = {0}, *m;
+    struct zc_mailbox *mb = zc_mailbox_new(zc_slice_str("q"));
+    struct zc_filter *filter = NULL;
+    CHECK_INT(zc_filter_new(key, zc_slice_str("b"), zc_slice_str(""), &filter), 0);
+    for (int i = 0; i < MESSAGES; i++) {
+        m = &all[i];
+        *m = (struct zc_message){.seq = (uint64_t)i + 1, .mailbox = mb};
+        zc_list_init(&m->link);
+        m->from = zc_filter_hash(key, zc_slice_str(i % 3 == 1 ? "b" : "a"));
+        zc_mailbox_count(mb, m, 1);
+        zc_mailbox_enter(mb, m);
+    }
+    struct zc_group *g = zc_group_join(mb, filter);
+    uint64_t looked = 0;
+    /* Of the second, fifth and eighth, two are leased; another wants those of a. */
+    CHECK(zc_group_find(mb, g, &looked) == &all[1]);
+    zc_mailbox_take_out(mb, &all[1], ZC_MESSAGE_LEASED);
+    zc_mailbox_take_out(mb, &all[2], ZC_MESSAGE_LEASED);
+    CHECK(zc_group_find(mb, g, &looked) == &all[4]);
+    zc_mailbox_take_out(mb, &all[4], ZC_MESSAGE_LEASED);
+    CHECK(zc_group_find(mb, g, &looked) == &all[7]);
+    zc_mailbox_take_out(mb, &all[0], ZC_MESSAGE_LEASED);
+    come_back(mb, &all[4]);
+    come_back(mb, &all[2]);
+    CHECK(zc_group_find(mb, g, &looked) == &all[4]);
+    come_back(mb, &all[1]);
+    come_back(mb, &all[0]);
+    CHECK(zc_group_find(mb, g, &looked) == &all[1]);
+    for (int i = 0; i < MESSAGES; i++) {
+        CHECK(zc_mailbox_peek(mb) == &all[i]);
+        zc_mailbox_take_out(mb, &all[i], ZC_MESSAGE_REMOVING);
+        zc_mailbox_count(mb, &all[i], -1);
+        if (i == 1)
+            CHECK(zc_group_find(mb, g, &looked) == &all[4]);
+    }
+    CHECK(zc_group_find(mb, g, &looked) == NULL);
+    zc_group_leave(mb, g);
+    zc_mailbox_free(mb);
 }
 
 #endif
