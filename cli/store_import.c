@@ -55,7 +55,7 @@ static int keep_old(struct zc_store_import *im)
     zc_buf_done(&buf);
     return err == 0 ? 0
                     : zc_store_fail(s, err == ZC_ENOMEM ? err : ZC_EIO,
-                                    im->made.why != NULL ? im->made.why : s->log.why);
+                                    im->made.why[0] != '\0' ? im->made.why : s->log.why);
 }
 
 static int report(struct zc_store_import *im)

@@ -18,7 +18,7 @@ struct zc_store_import {
     bool headed, ended;
     uint64_t messages, bindings, remembered;
     struct zc_dump_line parsed;
-    char why[ZC_IMPORT_WHY_MAX];
+    char why[ZC_WHY_MAX];
 };
 
 /* Appends what is on standard input to im->made. 0, or an error with im->why. */

@@ -1,7 +1,6 @@
 /* Lines of an export, or the mailbox file of the Go zmqcat, on standard input. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,11 +14,8 @@
 
 static int fail(struct zc_store_import *im, int err, const char *what)
 {
-    if (im->line > 0)
-        snprintf(im->why, sizeof im->why, "line %" PRIu64 ": %s", im->line, what);
-    else
-        snprintf(im->why, sizeof im->why, "%s", what);
-    return err;
+    return im->line > 0 ? zc_why_set(im->why, err, "line %" PRIu64 ": %s", im->line, what)
+                        : zc_why_set(im->why, err, "%s", what);
 }
 
 /* Reads more; im->eof at the end. */
@@ -36,9 +32,8 @@ static int more(struct zc_store_import *im)
         n = read(STDIN_FILENO, im->in.data + im->in.len, im->in.cap - im->in.len);
     while (n < 0 && errno == EINTR);
     if (n < 0) {
-        char text[200];
-        snprintf(text, sizeof text, "standard input: %s", strerror(errno));
-        return fail(im, ZC_EIO, text);
+        zc_why_errno(im->why, "standard input");
+        return ZC_EIO;
     }
     im->in.len += (size_t)n;
     im->eof = n == 0;

@@ -39,7 +39,7 @@ static bool unusable(int err)
 /* The mailbox file of the Go program at the store's path becomes a log. 0 or the exit code. */
 static int import_file(struct daemon *d, const char *shown)
 {
-    char why[ZC_IMPORT_WHY_MAX];
+    char why[ZC_WHY_MAX];
     int64_t count;
     int r = zc_import_start(d->options.mailbox, d->options.hub.log.segment_bytes, &count, why);
     if (r != 0) {
@@ -58,7 +58,7 @@ static int import_file(struct daemon *d, const char *shown)
 static int open_store(struct daemon *d)
 {
     struct zc_hub_options *o = &d->options;
-    char why[ZC_DISK_WHY_MAX], escaped[300];
+    char why[ZC_WHY_MAX], escaped[300];
     if (o->mailbox == NULL)
         return 0;
     zc_text_escape(escaped, sizeof(escaped), zc_slice_str(o->mailbox));

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -326,14 +325,14 @@ void zc_disk_submit(struct zc_disk *disk, const struct zc_disk_op *op, zc_disk_d
 }
 
 int zc_disk_open(const char *path, struct zc_disk **ret_disk, const uint32_t **ret_segments,
-                 uint32_t *ret_count, char ret_why[ZC_DISK_WHY_MAX])
+                 uint32_t *ret_count, char ret_why[ZC_WHY_MAX])
 {
     struct zc_disk *disk = calloc(1, sizeof(*disk));
     if (disk == NULL) {
-        snprintf(ret_why, ZC_DISK_WHY_MAX, "cannot be opened: out of memory");
+        zc_why_set(ret_why, ZC_ENOMEM, "cannot be opened: out of memory");
         return ZC_ENOMEM;
     }
-    int err = zc_disk_dir_open(path, &disk->dir, ret_why, ZC_DISK_WHY_MAX);
+    int err = zc_disk_dir_open(path, &disk->dir, ret_why);
     if (err != 0) {
         free(disk);
         return err;

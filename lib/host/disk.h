@@ -15,9 +15,8 @@
 #include <uv.h>
 
 #include "base/err.h"
+#include "host/why.h"
 #include "store/disk.h"
-
-#define ZC_DISK_WHY_MAX 256
 
 struct zc_disk;
 
@@ -33,7 +32,7 @@ typedef void (*zc_disk_done_fn)(void *arg, const struct zc_disk_completion *done
  */
 ZC_MUST_CHECK int zc_disk_open(const char *path, struct zc_disk **ret_disk,
                                const uint32_t **ret_segments, uint32_t *ret_count,
-                               char ret_why[ZC_DISK_WHY_MAX]);
+                               char ret_why[ZC_WHY_MAX]);
 /* Completions come on this loop from now on. Once, before the first zc_disk_submit. */
 void zc_disk_start(struct zc_disk *disk, uv_loop_t *loop);
 /* Carries out a copy of op; op->data must stay until done was called. done is always called. */

@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,53 +25,68 @@
 
 #define LOCK_NAME "lock"
 
-struct why {
-    char *text;
-    size_t cap;
-};
-
-__attribute__((format(printf, 3, 4))) static int refuse(struct why *w, int err, const char *format,
-                                                        ...)
+DIR *zc_disk_dir_list(int fd)
 {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(w->text, w->cap, format, args);
-    va_end(args);
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
+    if (d == NULL && copy >= 0)
+        close(copy);
+    return d;
+}
+
+/* Without slashes at its end. */
+static size_t path_len(const char *path)
+{
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    return len;
+}
+
+int zc_disk_dir_beside(const char *path, const char *end, char ret_path[PATH_MAX])
+{
+    int n = snprintf(ret_path, PATH_MAX, "%.*s%s", (int)path_len(path), path, end);
+    return n >= 0 && n < PATH_MAX ? 0 : ZC_EINVAL;
+}
+
+int zc_disk_dir_sync_parent(const char *path)
+{
+    char parent[PATH_MAX];
+    size_t len = path_len(path);
+    while (len > 0 && path[len - 1] != '/')
+        len--;
+    int n = snprintf(parent, sizeof(parent), "%.*s.", (int)len, path);
+    if (n < 0 || (size_t)n >= sizeof(parent))
+        return ZC_EINVAL;
+    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == EACCES ? 0 : zc_disk_io_err(errno);
+    int err = zc_disk_io_sync_dir(fd);
+    close(fd);
     return err;
 }
 
-/* With the system's reason. */
-static int refuse_errno(struct why *w, const char *what)
-{
-    int e = errno;
-    return refuse(w, zc_disk_io_err(e), "%s: %s", what, strerror(e));
-}
-
-static int open_directory(const char *path, struct zc_disk_dir *dir, struct why *w)
+static int open_directory(const char *path, struct zc_disk_dir *dir, char *why)
 {
     bool made = mkdir(path, 0700) == 0;
     if (!made && errno == ENOENT)
-        return refuse(w, ZC_ENOENT, "its parent directory does not exist: create that first");
+        return zc_why_set(why, ZC_ENOENT, "its parent directory does not exist: create that first");
     if (!made && errno != EEXIST)
-        return refuse_errno(w, "cannot be created");
+        return zc_why_errno(why, "cannot be created");
     dir->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir->fd < 0)
-        return errno == ENOTDIR ? refuse(w, ZC_EEXIST,
-                                         "is a file, not a directory: name a directory, new or "
-                                         "empty")
-                                : refuse_errno(w, "cannot be opened");
+        return errno == ENOTDIR ? zc_why_set(why, ZC_EEXIST,
+                                             "is a file, not a directory: name a directory, new or "
+                                             "empty")
+                                : zc_why_errno(why, "cannot be opened");
     if (!made)
         return 0;
     /* The new name itself must survive a power loss before anything in it is promised. */
-    int parent = openat(dir->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent < 0)
-        return errno == EACCES ? 0 : refuse_errno(w, "its parent cannot be opened");
-    int err = zc_disk_io_sync_dir(parent);
-    close(parent);
-    return err == 0 ? 0 : refuse(w, err, "its parent cannot be synced: %s", zc_err_text(err));
+    int err = zc_disk_dir_sync_parent(path);
+    return err == 0 ? 0 : zc_why_set(why, err, "its parent cannot be synced: %s", zc_err_text(err));
 }
 
-static int segment_add(struct zc_disk_dir *dir, uint32_t number)
+int zc_disk_dir_add(struct zc_disk_dir *dir, uint32_t number)
 {
     /* Grows by doubling: at each power of two. */
     if ((dir->count & (dir->count - 1)) == 0) {
@@ -87,37 +101,33 @@ static int segment_add(struct zc_disk_dir *dir, uint32_t number)
 }
 
 /* Collects the segments; refuses a directory that holds other things and no log. */
-static int scan(struct zc_disk_dir *dir, struct why *w)
+static int scan(struct zc_disk_dir *dir, char *why)
 {
     char foreign[64] = "";
     bool ours = false;
     int err = 0;
-    int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    if (d == NULL) {
-        err = refuse_errno(w, "cannot be read");
-        if (fd >= 0)
-            close(fd);
-        return err;
-    }
+    DIR *d = zc_disk_dir_list(dir->fd);
+    if (d == NULL)
+        return zc_why_errno(why, "cannot be read");
     struct dirent *e;
     for (errno = 0; err == 0 && (e = readdir(d)) != NULL; errno = 0) {
         uint32_t number = zc_disk_number(e->d_name);
         if (number != 0)
-            err = segment_add(dir, number);
+            err = zc_disk_dir_add(dir, number);
         ours = ours || number != 0 || strcmp(e->d_name, LOCK_NAME) == 0;
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
             strcmp(e->d_name, "lost+found") != 0 && foreign[0] == '\0')
             zc_text_escape(foreign, sizeof(foreign), zc_slice_str(e->d_name));
     }
     if (err != 0)
-        err = refuse(w, err, "cannot be read: %s", zc_err_text(err));
+        err = zc_why_set(why, err, "cannot be read: %s", zc_err_text(err));
     else if (errno != 0)
-        err = refuse_errno(w, "cannot be read");
+        err = zc_why_errno(why, "cannot be read");
     else if (!ours && foreign[0] != '\0')
-        err = refuse(w, ZC_EEXIST,
-                     "holds other files (\"%s\") and no log: name a directory that is new or empty",
-                     foreign);
+        err = zc_why_set(
+            why, ZC_EEXIST,
+            "holds other files (\"%s\") and no log: name a directory that is new or empty",
+            foreign);
     closedir(d);
     return err;
 }
@@ -135,23 +145,23 @@ static int try_lock(int fd)
     return flock(fd, LOCK_EX | LOCK_NB);
 }
 
-static int take_lock(struct zc_disk_dir *dir, struct why *w)
+static int take_lock(struct zc_disk_dir *dir, char *why)
 {
     char pid[24] = "";
     dir->lock_fd = openat(dir->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (dir->lock_fd < 0)
-        return refuse_errno(w, "its lock file cannot be opened");
+        return zc_why_errno(why, "its lock file cannot be opened");
     if (try_lock(dir->lock_fd) != 0) {
         if (errno != EAGAIN && errno != EACCES && errno != EWOULDBLOCK)
-            return refuse_errno(w, "its lock file cannot be locked");
+            return zc_why_errno(why, "its lock file cannot be locked");
         ssize_t n = pread(dir->lock_fd, pid, sizeof(pid) - 1, 0);
         for (ssize_t i = 0; i < n; i++)
             if (pid[i] < '0' || pid[i] > '9')
                 n = i;
         pid[n < 0 ? 0 : n] = '\0';
-        return refuse(w, ZC_EBUSY,
-                      "is in use by another hub%s%s: stop that one or name another directory",
-                      pid[0] != '\0' ? ", process " : "", pid);
+        return zc_why_set(why, ZC_EBUSY,
+                          "is in use by another hub%s%s: stop that one or name another directory",
+                          pid[0] != '\0' ? ", process " : "", pid);
     }
     /* For the reader only; that it fails on a full disk is no harm. */
     int len = snprintf(pid, sizeof(pid), "%ld\n", (long)getpid());
@@ -160,21 +170,20 @@ static int take_lock(struct zc_disk_dir *dir, struct why *w)
     return 0;
 }
 
-int zc_disk_dir_open(const char *path, struct zc_disk_dir *ret_dir, char *ret_why, size_t why_cap)
+int zc_disk_dir_open(const char *path, struct zc_disk_dir *ret_dir, char ret_why[ZC_WHY_MAX])
 {
-    struct why w = {ret_why, why_cap};
     struct zc_disk_dir dir = {.fd = -1, .lock_fd = -1};
-    int err = open_directory(path, &dir, &w);
+    int err = open_directory(path, &dir, ret_why);
     if (err == 0)
-        err = scan(&dir, &w);
+        err = scan(&dir, ret_why);
     if (err == 0)
-        err = take_lock(&dir, &w);
+        err = take_lock(&dir, ret_why);
     if (err == 0) {
         /* Another hub may have added or removed segments until the lock was ours. */
         dir.count = 0;
         free(dir.segments);
         dir.segments = NULL;
-        err = scan(&dir, &w);
+        err = scan(&dir, ret_why);
     }
     if (err != 0) {
         zc_disk_dir_done(&dir);

@@ -165,11 +165,11 @@ static int64_t do_write(int dir_fd, const struct zc_disk_op *op, int *fd, atomic
     return err != 0 ? err : (int64_t)op->len;
 }
 
-static int64_t read_all(int fd, const struct zc_disk_op *op)
+int64_t zc_disk_io_read(int fd, uint8_t *ret_data, size_t len, uint64_t offset)
 {
     size_t got = 0;
-    while (got < op->len) {
-        ssize_t n = pread(fd, op->data + got, op->len - got, (off_t)(op->offset + got));
+    while (got < len) {
+        ssize_t n = pread(fd, ret_data + got, len - got, (off_t)(offset + got));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -191,7 +191,7 @@ static int64_t do_read(int dir_fd, const struct zc_disk_op *op, int *fd)
     if (op->uncached)
         posix_fadvise(*fd, 0, 0, POSIX_FADV_DONTNEED);
 #endif
-    return read_all(*fd, op);
+    return zc_disk_io_read(*fd, op->data, op->len, op->offset);
 }
 
 /* Gives a damaged segment a name that is no segment's, without replacing an older one. */
@@ -232,7 +232,7 @@ static int64_t do_index(int dir_fd, const struct zc_disk_op *op)
             unlinkat(dir_fd, name, 0);
         result = err != 0 ? err : (int64_t)op->len;
     } else {
-        result = read_all(fd, op);
+        result = zc_disk_io_read(fd, op->data, op->len, op->offset);
     }
     close(fd);
     return result;

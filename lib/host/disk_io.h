@@ -11,6 +11,8 @@
 
 /* The zc_err of an errno. */
 int zc_disk_io_err(int error);
+/* Reads up to len bytes, less only at the end of the file. Their count, or negative. */
+int64_t zc_disk_io_read(int fd, uint8_t *ret_data, size_t len, uint64_t offset);
 /* Makes the entries of the open directory durable. */
 ZC_MUST_CHECK int zc_disk_io_sync_dir(int dir_fd);
 /*

@@ -27,19 +27,6 @@ struct import {
     uint8_t *data;
 };
 
-static int refuse(struct import *im, int err, const char *what)
-{
-    snprintf(im->why, ZC_IMPORT_WHY_MAX, "%s", what);
-    return err;
-}
-
-static int refuse_errno(struct import *im, const char *what)
-{
-    int e = errno;
-    snprintf(im->why, ZC_IMPORT_WHY_MAX, "%s: %s", what, strerror(e));
-    return zc_disk_io_err(e);
-}
-
 /* Opens and locks the file at path, so that one start at a time works on it. ZC_EAGAIN: it was
  * another file by then. */
 static int file_take(struct import *im, const char *path)
@@ -47,11 +34,12 @@ static int file_take(struct import *im, const char *path)
     struct stat now;
     im->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (im->fd < 0)
-        return errno == ENOENT ? ZC_EAGAIN : refuse_errno(im, "cannot be opened");
+        return errno == ENOENT ? ZC_EAGAIN : zc_why_errno(im->why, "cannot be opened");
     if (flock(im->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return refuse(im, ZC_EBUSY, "is being imported by another hub: let that one go on");
+        return zc_why_set(im->why, ZC_EBUSY,
+                          "is being imported by another hub: let that one go on");
     if (fstat(im->fd, &im->st) != 0)
-        return refuse_errno(im, "cannot be read");
+        return zc_why_errno(im->why, "cannot be read");
     if (stat(path, &now) != 0 || now.st_ino != im->st.st_ino || now.st_dev != im->st.st_dev)
         return ZC_EAGAIN;
     return 0;
@@ -79,41 +67,40 @@ static int file_read(struct import *im)
 {
     size_t len = (size_t)im->st.st_size, got = 0;
     if (im->st.st_size > FILE_MAX)
-        return refuse(im, ZC_EBADMSG, "is a file of more than 4 GiB, and no mailbox file");
+        return zc_why_set(im->why, ZC_EBADMSG, "is a file of more than 4 GiB, and no mailbox file");
     if (len > 0 && !begins(im->fd))
-        return refuse(im, ZC_EBADMSG,
-                      "is a file, and no mailbox file of the Go zmqcat: name a directory");
+        return zc_why_set(im->why, ZC_EBADMSG,
+                          "is a file, and no mailbox file of the Go zmqcat: name a directory");
     im->data = malloc(len + 1);
     if (im->data == NULL)
-        return refuse(im, ZC_ENOMEM, "cannot be imported: out of memory");
+        return zc_why_set(im->why, ZC_ENOMEM, "cannot be imported: out of memory");
     while (got <= len) {
         ssize_t n = read(im->fd, im->data + got, len + 1 - got);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return refuse_errno(im, "cannot be read");
+            return zc_why_errno(im->why, "cannot be read");
         if (n == 0)
             break;
         got += (size_t)n;
     }
     if (got != len)
-        return refuse(im, ZC_EBUSY, "changes while it is read: stop the program that uses it");
+        return zc_why_set(im->why, ZC_EBUSY,
+                          "changes while it is read: stop the program that uses it");
     return 0;
 }
 
-static int damaged(const struct zc_original *o, char why[ZC_IMPORT_WHY_MAX])
+static int damaged(const struct zc_original *o, char why[ZC_WHY_MAX])
 {
     if (o->error_at == 0)
-        snprintf(why, ZC_IMPORT_WHY_MAX, "is no mailbox file of the Go zmqcat (%s)", o->error);
-    else
-        snprintf(why, ZC_IMPORT_WHY_MAX,
-                 "is damaged, or no mailbox file of the Go zmqcat (%s, near byte %zu)", o->error,
-                 o->error_at);
-    return ZC_EBADMSG;
+        return zc_why_set(why, ZC_EBADMSG, "is no mailbox file of the Go zmqcat (%s)", o->error);
+    return zc_why_set(why, ZC_EBADMSG,
+                      "is damaged, or no mailbox file of the Go zmqcat (%s, near byte %zu)",
+                      o->error, o->error_at);
 }
 
 int zc_import_messages(struct zc_rebuild *r, uint8_t *data, size_t len, int64_t *ret_count,
-                       char ret_why[ZC_IMPORT_WHY_MAX])
+                       char ret_why[ZC_WHY_MAX])
 {
     struct zc_original o;
     struct zc_item item;
@@ -132,10 +119,10 @@ int zc_import_messages(struct zc_rebuild *r, uint8_t *data, size_t len, int64_t 
     if (err == 0)
         err = more;
     if (err == ZC_EBADMSG && o.error != NULL)
-        damaged(&o, ret_why);
+        err = damaged(&o, ret_why);
     else if (err != 0)
-        snprintf(ret_why, ZC_IMPORT_WHY_MAX, "cannot be imported: %s",
-                 r->why != NULL ? r->why : zc_err_text(err));
+        zc_why_set(ret_why, err, "cannot be imported: %s",
+                   r->why[0] != '\0' ? r->why : zc_err_text(err));
     *ret_count = count;
     zc_original_done(&o);
     return err;
@@ -146,17 +133,18 @@ static int names_change(struct import *im, struct zc_rebuild *r)
 {
     struct stat st;
     if (lstat(im->imported, &st) == 0)
-        return refuse(im, ZC_EEXIST,
-                      "is a mailbox file to be imported, but the same path plus .imported is there "
-                      "already: move that away");
+        return zc_why_set(
+            im->why, ZC_EEXIST,
+            "is a mailbox file to be imported, but the same path plus .imported is there "
+            "already: move that away");
     if (rename(im->path, im->imported) != 0)
-        return refuse_errno(im, "cannot be renamed to the same path plus .imported");
+        return zc_why_errno(im->why, "cannot be renamed to the same path plus .imported");
     r->open = false; /* from here on PATH.new is what a next start goes on with */
-    int err = zc_rebuild_sync_parent(im->path);
+    int err = zc_disk_dir_sync_parent(im->path);
     if (err != 0)
-        return refuse(im, err, "its directory cannot be synced");
+        return zc_why_set(im->why, err, "its directory cannot be synced");
     err = zc_rebuild_place(r, false);
-    return err == 0 ? 0 : refuse(im, err, r->why);
+    return err == 0 ? 0 : zc_why_set(im->why, err, "%s", r->why);
 }
 
 /* All steps, for the file at path. */
@@ -167,14 +155,14 @@ static int file_import(struct import *im, uint64_t segment_bytes, int64_t *ret_c
     if (err != 0)
         return err;
     if (im->st.st_size == 0)
-        return refuse(im, ZC_EBADMSG, "is an empty file: name a directory, new or empty");
+        return zc_why_set(im->why, ZC_EBADMSG, "is an empty file: name a directory, new or empty");
     err = zc_rebuild_begin(&r, im->path, segment_bytes);
-    if (err != 0)
-        snprintf(im->why, ZC_IMPORT_WHY_MAX, "cannot be imported: %s", r.why);
-    else
+    if (err == 0)
         err = zc_import_messages(&r, im->data, (size_t)im->st.st_size, ret_count, im->why);
-    if (err == 0 && (err = zc_rebuild_sync(&r, true)) != 0)
-        snprintf(im->why, ZC_IMPORT_WHY_MAX, "cannot be imported: %s", r.why);
+    if (err == 0)
+        err = zc_rebuild_sync(&r, true);
+    if (err != 0 && r.why[0] != '\0')
+        zc_why_set(im->why, err, "cannot be imported: %s", r.why);
     if (err == 0)
         err = names_change(im, &r);
     zc_rebuild_done(&r);
@@ -195,10 +183,10 @@ static int last_step(struct import *im)
     if (rename(im->made, im->path) != 0)
         return errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST
                    ? ZC_EAGAIN
-                   : refuse_errno(im, "its import cannot be ended");
-    err = zc_rebuild_sync_parent(im->path);
+                   : zc_why_errno(im->why, "its import cannot be ended");
+    err = zc_disk_dir_sync_parent(im->path);
     if (err != 0)
-        return refuse(im, err, "its directory cannot be synced");
+        return zc_why_set(im->why, err, "its directory cannot be synced");
     zc_rebuild_unmark(im->path);
     return 0;
 }
@@ -215,16 +203,13 @@ static int look(struct import *im, uint64_t segment_bytes, int64_t *ret_count)
 }
 
 int zc_import_start(const char *path, uint64_t segment_bytes, int64_t *ret_count,
-                    char ret_why[ZC_IMPORT_WHY_MAX])
+                    char ret_why[ZC_WHY_MAX])
 {
     struct import im = {.path = path, .why = ret_why, .fd = -1};
-    int len = (int)strlen(path), err = ZC_EAGAIN;
-    while (len > 1 && path[len - 1] == '/')
-        len--;
+    int err = ZC_EAGAIN;
     *ret_count = -1;
-    snprintf(im.imported, sizeof(im.imported), "%.*s.imported", len, path);
-    snprintf(im.made, sizeof(im.made), "%.*s.new", len, path);
-    if ((size_t)len + sizeof(".imported") > sizeof(im.imported))
+    if (zc_disk_dir_beside(path, ".imported", im.imported) != 0 ||
+        zc_disk_dir_beside(path, ".new", im.made) != 0)
         return 0; /* the directory's open says what is wrong */
     for (int i = 0; err == ZC_EAGAIN && i < ROUNDS_MAX; i++) {
         err = look(&im, segment_bytes, ret_count);
@@ -233,7 +218,8 @@ int zc_import_start(const char *path, uint64_t segment_bytes, int64_t *ret_count
         im.data = NULL;
     }
     if (err == ZC_EAGAIN)
-        return refuse(&im, ZC_EBUSY, "changes while it is looked at: another hub starts here");
+        return zc_why_set(im.why, ZC_EBUSY,
+                          "changes while it is looked at: another hub starts here");
     if (err != 0)
         *ret_count = -1;
     return err;

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -23,80 +22,50 @@
 #define WAIT_MS_MAX 100
 #define SEGMENT_BYTES (UINT64_C(8) << 20)
 
-static int refuse(struct zc_offline *o, int err, const char *why)
-{
-    snprintf(o->why, sizeof(o->why), "%s", why);
-    return err;
-}
-
-static int refuse_errno(struct zc_offline *o, const char *what)
-{
-    int e = errno;
-    snprintf(o->why, sizeof(o->why), "%s: %s", what, strerror(e));
-    return zc_disk_io_err(e);
-}
-
 /* READ: keeps hubs away, where there is a lock that one would take. */
 static int lock_shared(struct zc_offline *o)
 {
     static const char busy[] = "is in use by a hub: stop that one, or name a copy";
     o->dir.lock_fd = openat(o->dir.fd, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (o->dir.lock_fd < 0)
-        return errno == ENOENT ? 0 : refuse_errno(o, "its lock file cannot be opened");
+        return errno == ENOENT ? 0 : zc_why_errno(o->why, "its lock file cannot be opened");
 #ifdef F_OFD_SETLK
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     if (fcntl(o->dir.lock_fd, F_OFD_SETLK, &lock) == 0)
         return 0;
     if (errno == EAGAIN || errno == EACCES)
-        return refuse(o, ZC_EBUSY, busy);
+        return zc_why_set(o->why, ZC_EBUSY, "%s", busy);
 #endif
     if (flock(o->dir.lock_fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return refuse(o, ZC_EBUSY, busy);
-    return 0;
-}
-
-static int segment_add(struct zc_offline *o, uint32_t number, off_t size)
-{
-    struct zc_disk_dir *d = &o->dir;
-    uint32_t *segments = realloc(d->segments, (d->count + (size_t)1) * sizeof(*segments));
-    if (segments == NULL)
-        return refuse(o, ZC_ENOMEM, "cannot be read: out of memory");
-    d->segments = segments;
-    d->segments[d->count++] = number;
-    o->bytes += (uint64_t)size;
+        return zc_why_set(o->why, ZC_EBUSY, "%s", busy);
     return 0;
 }
 
 /* Counts what is there; with `enter`, the segments become those of the directory. */
 static int look(struct zc_offline *o, bool enter, bool *ret_ours)
 {
-    int err = 0, fd = openat(o->dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    DIR *d = zc_disk_dir_list(o->dir.fd);
     struct dirent *e;
     struct stat st;
-    if (d == NULL) {
-        err = refuse_errno(o, "cannot be read");
-        if (fd >= 0)
-            close(fd);
-        return err;
-    }
+    int err = 0;
+    if (d == NULL)
+        return zc_why_errno(o->why, "cannot be read");
     while (err == 0 && (e = readdir(d)) != NULL) {
         uint32_t number = zc_disk_number(e->d_name);
         bool aside = strstr(e->d_name, ".damaged") != NULL;
         *ret_ours = *ret_ours || number != 0 || aside || strcmp(e->d_name, "lock") == 0;
-        if ((number == 0 && !aside) || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        if ((number == 0 && !aside) || fstatat(o->dir.fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (number != 0 && (o->smallest == 0 || (uint64_t)st.st_size < o->smallest))
             o->smallest = (uint64_t)st.st_size;
         o->aside += aside;
         o->aside_bytes += aside ? (uint64_t)st.st_size : 0;
+        o->bytes += number != 0 ? (uint64_t)st.st_size : 0;
         if (number != 0 && enter)
-            err = segment_add(o, number, st.st_size);
-        else if (number != 0)
-            o->bytes += (uint64_t)st.st_size;
+            err = zc_disk_dir_add(&o->dir, number);
     }
     closedir(d);
-    return err;
+    return err == 0 ? 0 : zc_why_set(o->why, err, "cannot be read: %s", zc_err_text(err));
 }
 
 static int open_read(struct zc_offline *o, const char *path)
@@ -104,14 +73,14 @@ static int open_read(struct zc_offline *o, const char *path)
     bool ours = false;
     o->dir.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (o->dir.fd < 0 && errno == ENOTDIR)
-        return refuse(o, ZC_EEXIST, "is a file: want the directory of a log");
+        return zc_why_set(o->why, ZC_EEXIST, "is a file: want the directory of a log");
     if (o->dir.fd < 0)
-        return refuse_errno(o, "cannot be opened");
+        return zc_why_errno(o->why, "cannot be opened");
     int err = lock_shared(o);
     if (err == 0)
         err = look(o, true, &ours);
     if (err == 0 && !ours)
-        err = refuse(o, ZC_EEXIST, "holds no log: want the directory given to --mailbox");
+        err = zc_why_set(o->why, ZC_EEXIST, "holds no log: want the directory given to --mailbox");
     return err;
 }
 
@@ -121,14 +90,14 @@ int zc_offline_open(struct zc_offline *o, const char *path, enum zc_offline_mode
     uint8_t seed[32];
     bool ours = false;
     *o = (struct zc_offline){.mode = mode, .dir = {.fd = -1, .lock_fd = -1}};
-    int err = mode == ZC_OFFLINE_READ ? open_read(o, path)
-                                      : zc_disk_dir_open(path, &o->dir, o->why, sizeof(o->why));
+    int err =
+        mode == ZC_OFFLINE_READ ? open_read(o, path) : zc_disk_dir_open(path, &o->dir, o->why);
     if (err == 0 && mode == ZC_OFFLINE_WRITE)
         err = look(o, false, &ours);
     if (err != 0)
         return err;
     if (getentropy(seed, sizeof(seed)) != 0)
-        return refuse(o, ZC_EIO, "cannot be opened: the system gives no random bytes");
+        return zc_why_set(o->why, ZC_EIO, "cannot be opened: the system gives no random bytes");
     zc_rng_init(&o->rng, seed);
     if (segment_bytes == 0)
         segment_bytes = o->smallest != 0 ? o->smallest : SEGMENT_BYTES;
@@ -138,7 +107,7 @@ int zc_offline_open(struct zc_offline *o, const char *path, enum zc_offline_mode
                                    .segments_count = o->dir.count,
                                    .body_head = zc_item_head};
     o->log = zc_log_new(&config, &o->rng);
-    return o->log != NULL ? 0 : refuse(o, ZC_ENOMEM, "cannot be opened: out of memory");
+    return o->log != NULL ? 0 : zc_why_set(o->why, ZC_ENOMEM, "cannot be opened: out of memory");
 }
 
 static void file_forget(struct zc_offline *o, uint32_t segment)
@@ -204,11 +173,10 @@ static int trouble(struct zc_offline *o, const struct zc_log_event *ev)
     struct zc_log_status st;
     zc_log_status(o->log, &st);
     if (ev->kind == ZC_LOG_UNUSABLE)
-        return refuse(o, ev->err, ev->text);
+        return zc_why_set(o->why, ev->err, "%s", ev->text);
     if (st.failures == 0)
         return 0;
-    snprintf(o->why, sizeof(o->why), "cannot be written: %s", zc_err_text(st.last_err));
-    return st.last_err;
+    return zc_why_set(o->why, st.last_err, "cannot be written: %s", zc_err_text(st.last_err));
 }
 
 int zc_offline_event(struct zc_offline *o, struct zc_log_event *ret_event)
@@ -244,17 +212,7 @@ void zc_offline_wait(struct zc_offline *o)
 /* Reads len bytes of a segment. False: they are not there. */
 static bool read_at(int fd, uint8_t *ret_data, size_t len, uint64_t offset)
 {
-    while (len > 0) {
-        ssize_t n = pread(fd, ret_data, len, (off_t)offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        ret_data += n;
-        len -= (size_t)n;
-        offset += (uint64_t)n;
-    }
-    return true;
+    return zc_disk_io_read(fd, ret_data, len, offset) == (int64_t)len;
 }
 
 int zc_offline_read(struct zc_offline *o, uint64_t place, size_t len, struct zc_buf *buf,
@@ -267,14 +225,14 @@ int zc_offline_read(struct zc_offline *o, uint64_t place, size_t len, struct zc_
     struct zc_offline_file *f = file_of(o, s.number, true);
     buf->len = 0;
     if (f == NULL)
-        return refuse_errno(o, "cannot be read");
+        return zc_why_errno(o->why, "cannot be read");
     if (zc_buf_reserve(buf, ZC_RECORD_HEAD + len) != 0)
-        return refuse(o, ZC_ENOMEM, "cannot be read: out of memory");
+        return zc_why_set(o->why, ZC_ENOMEM, "cannot be read: out of memory");
     if (!read_at(f->fd, head, sizeof(head), 0) || zc_segment_head_decode(head, &s) != 0 ||
         !read_at(f->fd, buf->data, ZC_RECORD_HEAD + len, offset) ||
         zc_record_decode(buf->data, s.salt, offset, &r) != 0 || r.len != len ||
         !zc_record_body_ok(&r, buf->data + ZC_RECORD_HEAD))
-        return refuse(o, ZC_EBADMSG, "a record cannot be read any more: check the disk");
+        return zc_why_set(o->why, ZC_EBADMSG, "a record cannot be read any more: check the disk");
     *ret_body = zc_slice(buf->data + ZC_RECORD_HEAD, len);
     return 0;
 }

@@ -15,7 +15,6 @@
 #include "host/disk_dir.h"
 #include "store/log.h"
 
-#define ZC_OFFLINE_WHY_MAX 320
 #define ZC_OFFLINE_FILES 4
 
 enum zc_offline_mode { ZC_OFFLINE_READ, ZC_OFFLINE_WRITE };
@@ -30,12 +29,12 @@ struct zc_offline {
         int fd;
     } files[ZC_OFFLINE_FILES];
     uint32_t files_next;
-    uint64_t bytes;               /* of all segments when opened */
-    uint64_t smallest;            /* of them, or 0 */
-    uint64_t bytes_read;          /* of segments, by the log */
-    uint64_t aside, aside_bytes;  /* files that were set aside */
-    bool all_read;                /* READ: the log would write now */
-    char why[ZC_OFFLINE_WHY_MAX]; /* of the last failure: what, why, what to do */
+    uint64_t bytes;              /* of all segments when opened */
+    uint64_t smallest;           /* of them, or 0 */
+    uint64_t bytes_read;         /* of segments, by the log */
+    uint64_t aside, aside_bytes; /* files that were set aside */
+    bool all_read;               /* READ: the log would write now */
+    char why[ZC_WHY_MAX];        /* of the last failure: what, why, what to do */
 };
 
 /*

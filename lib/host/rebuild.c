@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,39 +23,6 @@
 /* What it becomes in one that is whole, and waits for nothing but its place. */
 #define WHOLE "rebuilt"
 #define LOCK "lock"
-
-static int refuse(struct zc_rebuild *r, int err, const char *what, const char *why)
-{
-    snprintf(r->text, sizeof(r->text), "%s: %s", what, why);
-    r->why = r->text;
-    return err;
-}
-
-static int refuse_errno(struct zc_rebuild *r, const char *what)
-{
-    int e = errno;
-    return refuse(r, zc_disk_io_err(e), what, strerror(e));
-}
-
-int zc_rebuild_sync_parent(const char *path)
-{
-    char copy[PATH_MAX];
-    size_t len = strlen(path);
-    while (len > 1 && path[len - 1] == '/')
-        len--;
-    while (len > 0 && path[len - 1] != '/')
-        len--;
-    if (len >= sizeof(copy))
-        return ZC_EINVAL;
-    memcpy(copy, path, len);
-    memcpy(copy + len, ".", 2);
-    int fd = open(copy, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) /* one that may not be read is not synced, as when the log's directory is made */
-        return errno == EACCES ? 0 : zc_disk_io_err(errno);
-    int err = zc_disk_io_sync_dir(fd);
-    close(fd);
-    return err;
-}
 
 enum kind { LOG, SIGN, ASIDE, FOREIGN };
 
@@ -76,12 +42,9 @@ static enum kind kind_of(const char *name)
  * aside and there is no keep_fd for it. */
 static bool walk(int fd, int keep_fd, bool remove_all)
 {
-    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
+    DIR *d = zc_disk_dir_list(fd);
     struct dirent *e;
     bool fine = d != NULL;
-    if (d == NULL && copy >= 0)
-        close(copy);
     while (fine && (e = readdir(d)) != NULL) {
         enum kind kind = kind_of(e->d_name);
         if (kind == FOREIGN || (kind == ASIDE && keep_fd < 0))
@@ -170,45 +133,56 @@ static int remove_log(const char *path, int keep_fd)
     return done && rmdir(path) == 0 ? 0 : ZC_EEXIST;
 }
 
+static int beside(struct zc_rebuild *r, int err, const char *why)
+{
+    return zc_why_set(r->why, err, "the log beside it: %s", why);
+}
+
+static int in_the_way(struct zc_rebuild *r, int err, const char *why)
+{
+    return zc_why_set(r->why, err, "what lies at the same path plus .new %s", why);
+}
+
+/* Removes what an earlier one has left at PATH.new. */
+static int clear(struct zc_rebuild *r)
+{
+    static const char foreign[] = "is not what an earlier import left: move it away";
+    struct zc_disk_dir dir;
+    char why[ZC_WHY_MAX];
+    struct stat st;
+    if (lstat(r->new_path, &st) != 0)
+        return 0;
+    if (zc_rebuild_whole(r->new_path) && lstat(r->path, &st) != 0)
+        return in_the_way(r, ZC_EEXIST,
+                          "is an import that was cut short at its last step: start the hub, which "
+                          "ends it");
+    if (!is_ours(r->new_path))
+        return in_the_way(r, ZC_EEXIST, foreign);
+    /* Whoever is at work there holds the lock; its files must not be taken from it. */
+    int err = zc_disk_dir_open(r->new_path, &dir, why);
+    if (err != 0)
+        return in_the_way(r, err, why);
+    err = remove_log(r->new_path, -1);
+    zc_disk_dir_done(&dir);
+    return err == 0 ? 0 : in_the_way(r, err, foreign);
+}
+
 int zc_rebuild_begin(struct zc_rebuild *r, const char *path, uint64_t segment_bytes)
 {
     *r = (struct zc_rebuild){.path = path, .log = {.dir = {.fd = -1, .lock_fd = -1}}};
-    size_t len = strlen(path);
-    while (len > 1 && path[len - 1] == '/')
-        len--;
-    int n = snprintf(r->new_path, sizeof(r->new_path), "%.*s.new", (int)len, path);
-    if (n < 0 || (size_t)n >= sizeof(r->new_path))
-        return refuse(r, ZC_EINVAL, "cannot be written anew", "its path is too long");
-    /* Whoever is at work there holds the lock; its files must not be taken from it. */
-    struct zc_disk_dir dir;
-    char why[ZC_OFFLINE_WHY_MAX];
-    struct stat st;
-    if (lstat(r->new_path, &st) == 0) {
-        if (zc_rebuild_whole(r->new_path) && lstat(path, &st) != 0)
-            return refuse(r, ZC_EEXIST, "what lies at the same path plus .new",
-                          "is an import that was cut short at its last step: start the hub, which "
-                          "ends it");
-        if (!is_ours(r->new_path))
-            return refuse(r, ZC_EEXIST, "what lies at the same path plus .new",
-                          "is not what an earlier import left: move it away");
-        int err = zc_disk_dir_open(r->new_path, &dir, why, sizeof(why));
-        if (err != 0)
-            return refuse(r, err, "what lies at the same path plus .new", why);
-        err = remove_log(r->new_path, -1);
-        zc_disk_dir_done(&dir);
-        if (err != 0)
-            return refuse(r, err, "what lies at the same path plus .new",
-                          "is not what an earlier import left: move it away");
-    }
-    int err =
-        zc_offline_open(&r->log, r->new_path, ZC_OFFLINE_WRITE, segment_bytes, ZC_LOG_SYNC_NEVER);
+    if (zc_disk_dir_beside(path, ".new", r->new_path) != 0)
+        return zc_why_set(r->why, ZC_EINVAL, "its path is too long");
+    int err = clear(r);
+    if (err != 0)
+        return err;
+    err = zc_offline_open(&r->log, r->new_path, ZC_OFFLINE_WRITE, segment_bytes, ZC_LOG_SYNC_NEVER);
     struct zc_log_event ev;
     r->open = err == 0;
     if (err == 0 && (err = mark(r->log.dir.fd)) != 0)
-        return refuse(r, err, "the log beside it cannot be made", zc_err_text(err));
+        return beside(r, err, zc_err_text(err));
     while (err == 0 && (err = zc_offline_event(&r->log, &ev)) == 1 && ev.kind != ZC_LOG_READY)
         err = 0;
-    return err == 1 ? 0 : refuse(r, err != 0 ? err : ZC_EIO, "the log beside it", r->log.why);
+    return err == 1 ? 0 : beside(r, err != 0 ? err : ZC_EIO, r->log.why);
 }
 
 /* After an append: lets the disk follow. */
@@ -217,12 +191,12 @@ static int appended(struct zc_rebuild *r, int64_t ticket)
     struct zc_log_event ev;
     int err = 0;
     if (ticket < 0)
-        return refuse(r, (int)ticket, "the log beside it", zc_err_text((int)ticket));
+        return beside(r, (int)ticket, zc_err_text((int)ticket));
     if (!zc_log_backlogged(r->log.log))
         return 0;
     while ((err = zc_offline_event(&r->log, &ev)) == 1)
         continue;
-    return err == 0 ? 0 : refuse(r, err, "the log beside it", r->log.why);
+    return err == 0 ? 0 : beside(r, err, r->log.why);
 }
 
 int zc_rebuild_put(struct zc_rebuild *r, uint64_t seq, struct zc_slice body, bool state,
@@ -231,7 +205,7 @@ int zc_rebuild_put(struct zc_rebuild *r, uint64_t seq, struct zc_slice body, boo
     uint8_t fields[ZC_STORED_STATE_LEN];
     struct zc_stored_state later = {attempt, due_ms};
     if (body.len > ZC_RECORD_BODY_MAX)
-        return refuse(r, ZC_ELIMIT, "a message", "it is too large");
+        return zc_why_set(r->why, ZC_ELIMIT, "a message is too large");
     r->seq = seq > r->seq ? seq : r->seq;
     int err = appended(r, zc_log_append(r->log.log, ZC_RECORD_PUT, seq, body, false, NULL));
     if (err != 0 || !state)
@@ -253,19 +227,15 @@ static int own(struct zc_rebuild *r)
 {
     struct stat st;
     struct dirent *e;
-    int fd, err = 0;
+    int err = 0, fd = r->log.dir.fd;
     bool old = stat(r->path, &st) == 0;
-    if (old && S_ISDIR(st.st_mode) && fchmod(r->log.dir.fd, (st.st_mode & 07777) | 0700) != 0)
+    if (old && S_ISDIR(st.st_mode) && fchmod(fd, (st.st_mode & 07777) | 0700) != 0)
         return ZC_EACCES;
-    if (geteuid() != 0 || (!old && fstatat(r->log.dir.fd, "..", &st, 0) != 0))
+    if (geteuid() != 0 || (!old && fstatat(fd, "..", &st, 0) != 0))
         return 0;
-    fd = openat(r->log.dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    if (d == NULL) {
-        if (fd >= 0)
-            close(fd);
+    DIR *d = zc_disk_dir_list(fd);
+    if (d == NULL)
         return ZC_EIO;
-    }
     while (err == 0 && (e = readdir(d)) != NULL)
         if (strcmp(e->d_name, "..") != 0)
             err = fchownat(fd, e->d_name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
@@ -277,16 +247,16 @@ int zc_rebuild_sync(struct zc_rebuild *r, bool whole)
 {
     int err = zc_offline_finish(&r->log);
     if (err != 0)
-        return refuse(r, err, "the log beside it", r->log.why);
+        return beside(r, err, r->log.why);
     err = own(r);
     if (err != 0)
-        return refuse(r, err, "the log beside it", "cannot be given to the owner of the other");
+        return beside(r, err, "cannot be given to the owner of the other");
     if (whole && renameat(r->log.dir.fd, MARK, r->log.dir.fd, WHOLE) != 0)
-        return refuse_errno(r, "the log beside it cannot be marked");
+        return zc_why_errno(r->why, "the log beside it cannot be marked");
     err = zc_disk_io_sync_dir(r->log.dir.fd);
     if (err == 0)
-        err = zc_rebuild_sync_parent(r->new_path);
-    return err == 0 ? 0 : refuse(r, err, "the log beside it cannot be synced", zc_err_text(err));
+        err = zc_disk_dir_sync_parent(r->new_path);
+    return err == 0 ? 0 : beside(r, err, zc_err_text(err));
 }
 
 /* Two names change places in one step. */
@@ -310,14 +280,15 @@ static int exchange(struct zc_rebuild *r)
 {
     int old = open(r->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
     if (old < 0 || !walk(old, r->log.dir.fd, false)) {
-        err = refuse(r, ZC_EEXIST, "it", "holds other files beside the log: move them away");
+        err = zc_why_set(r->why, ZC_EEXIST, "holds other files beside the log: move them away");
     } else {
         (void)!mark(old);
         if (swap(r->new_path, r->path) != 0) {
-            err = errno == EINVAL || errno == ENOSYS || errno == ENOTSUP
-                      ? refuse(r, ZC_EINVAL, "its file system cannot exchange two names",
-                               "name a new directory instead")
-                      : refuse_errno(r, "the log beside it cannot take its place");
+            err =
+                errno == EINVAL || errno == ENOSYS || errno == ENOTSUP
+                    ? zc_why_set(r->why, ZC_EINVAL,
+                                 "its file system cannot exchange two names: name a new directory")
+                    : zc_why_errno(r->why, "the log beside it cannot take its place");
             unmark(old);
         }
     }
@@ -332,17 +303,16 @@ int zc_rebuild_place(struct zc_rebuild *r, bool replace)
     if (replace)
         err = exchange(r);
     else if (rename(r->new_path, r->path) != 0)
-        err = refuse_errno(r, "the log beside it cannot take its place");
+        err = zc_why_errno(r->why, "the log beside it cannot take its place");
     if (err != 0)
         return err;
     r->open = false;
-    err = zc_rebuild_sync_parent(r->path);
+    err = zc_disk_dir_sync_parent(r->path);
     unmark(r->log.dir.fd);
     if (err != 0)
-        return refuse(r, err, "its directory cannot be synced", zc_err_text(err));
+        return zc_why_set(r->why, err, "its directory cannot be synced: %s", zc_err_text(err));
     if (replace && remove_log(r->new_path, r->log.dir.fd) != 0)
-        return refuse(r, ZC_EEXIST, "what it held before is now at the same path plus .new",
-                      "it cannot be removed");
+        return in_the_way(r, ZC_EEXIST, "is what it held before, and cannot be removed: remove it");
     return 0;
 }
 

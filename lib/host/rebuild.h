@@ -16,8 +16,7 @@ struct zc_rebuild {
     struct zc_offline log; /* at new_path */
     uint64_t seq;          /* highest that was used */
     bool open;             /* PATH.new is removed by done() */
-    const char *why;       /* of the last failure, after a path */
-    char text[ZC_OFFLINE_WHY_MAX + 80];
+    char why[ZC_WHY_MAX];  /* of the last failure, after a path; empty: none */
 };
 
 /* Makes an empty PATH.new and locks it. Negative: r->why; ZC_EBUSY: somebody else is at it. */
@@ -44,7 +43,5 @@ bool zc_rebuild_whole(const char *new_path);
 void zc_rebuild_unmark(const char *path);
 /* The directory at path is empty. */
 bool zc_rebuild_empty(const char *path);
-/* The directory that holds path is synced. */
-ZC_MUST_CHECK int zc_rebuild_sync_parent(const char *path);
 
 #endif

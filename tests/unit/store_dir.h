@@ -22,7 +22,7 @@ static uv_loop_t loop;
 static struct zc_disk *disk;
 static const uint32_t *segments;
 static uint32_t count;
-static char why[ZC_DISK_WHY_MAX];
+static char why[ZC_WHY_MAX];
 
 static inline void setup(void)
 {

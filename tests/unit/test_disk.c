@@ -42,7 +42,7 @@ TEST(disk_two_hubs)
     pid_t pid = fork();
     if (pid == 0) {
         struct zc_disk *other;
-        char text[ZC_DISK_WHY_MAX], mine[32];
+        char text[ZC_WHY_MAX], mine[32];
         int err = zc_disk_open(path, &other, &segments, &count, text);
         snprintf(mine, sizeof(mine), "process %ld:", (long)getppid());
         _exit(err == ZC_EBUSY && strstr(text, mine) != NULL ? 0 : 1);
