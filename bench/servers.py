@@ -1,9 +1,10 @@
 """Brokers under measurement: how each is started, found, watched and ended."""
-import os, re, shutil, signal, socket, subprocess, tempfile, time
+import json, os, re, shutil, signal, socket, subprocess, tempfile, time
 
 BUILD = os.path.abspath(os.environ.get("ZMQCAT_BUILD", "build"))
 LOAD = os.path.join(BUILD, "load")
 NATS_VERSION = "v2.10.29"
+BUILD_S = 300
 
 
 def free_port():
@@ -17,8 +18,9 @@ class Server:
     name = program = package = None
     made = []
 
-    def __init__(self, durable=False, fill=False, tcp=False):
-        self.durable, self.fill = durable, fill
+    def __init__(self, durable=False, fill=False, tcp=False, ours=()):
+        """ours: options of our hub, which the others do not have."""
+        self.durable, self.fill, self.ours = durable, fill, list(ours)
         self.dir = tempfile.mkdtemp(prefix="zmqcat-bench-")
         self.data = os.path.join(self.dir, "data")
         self.address = str(free_port()) if tcp else os.path.join(self.dir, "s")
@@ -98,16 +100,25 @@ class Server:
 
 
 class Zmqcat(Server):
+    """As it is shipped, but for what a row says."""
     name = "zmqcat"
-    # Set by the tests and to compare builds.
     program = os.path.join(BUILD, "zmqcat-hub")
 
     def argv(self):
         listen = "127.0.0.1:" + self.address if self.address.isdigit() else self.address
-        argv = [self.program, "--local", "--quiet", "--listen", listen,
-                "--control", os.path.join(self.dir, "ctl"), "--heartbeat", "0",
-                "--mailbox-cap", "2000000", "--sub-buffer", "65536", "--session-bytes", "256m"]
+        argv = [self.program, "--local", "--listen", listen] + self.ours
         return argv + (["--mailbox", self.data] if self.durable else [])
+
+    def status(self):
+        """What its control socket says, which it has beside a unix socket."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(10)
+            s.connect(self.address + ".ctl")
+            body = b'{"v":1,"op":"status","id":"s"}'
+            s.sendall(b"ZMQC" + len(body).to_bytes(4, "big") + body)
+            with s.makefile("rb") as f:
+                size = int.from_bytes(f.read(8)[4:], "big")
+                return json.loads(f.read(size))["result"]
 
 
 class Beanstalkd(Server):
@@ -160,12 +171,21 @@ class Nats(Server):
 
     @classmethod
     def build(cls):
-        if cls.path() or not shutil.which("go"):
-            return
+        """Builds it where there is none; why that was not possible, or None."""
+        if cls.path():
+            return None
+        if not shutil.which("go"):
+            return "nats-server was not built: there is no Go"
         env = dict(os.environ, GOBIN=os.path.join(BUILD, "peers"),
                    GOPATH=os.path.join(BUILD, "peers", "go"), GOFLAGS="-modcacherw")
-        subprocess.run(["go", "install", "github.com/nats-io/nats-server/v2@" + NATS_VERSION],
-                       env=env, capture_output=True)
+        try:
+            out = subprocess.run(
+                ["go", "install", "github.com/nats-io/nats-server/v2@" + NATS_VERSION], env=env,
+                capture_output=True, text=True, timeout=BUILD_S)
+            why = (out.stderr.strip().splitlines() or ["exit status %d" % out.returncode])[-1]
+        except (OSError, subprocess.TimeoutExpired) as e:
+            why = str(e)
+        return None if cls.path() else "nats-server was not built: " + why
 
     def argv(self):
         return [self.path(), "-a", "127.0.0.1", "-p", self.address]

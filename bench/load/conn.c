@@ -153,6 +153,8 @@ enum answer conn_next(struct conn *c)
         if (a == REFUSED)
             refused(c->in.data + c->at, used);
         c->at += used;
+        if (a == NOTHING && c->out.len > 0)
+            conn_send(c);
     }
     return a == NOTHING ? MORE : a;
 }
@@ -194,6 +196,28 @@ void conns_close(struct conn *conns, long count)
         conn_close(&conns[i]);
     close(epoll_fd);
     free(conns);
+}
+
+void conns_idle(void)
+{
+    struct epoll_event events[CONNS_READY], input = {.events = EPOLLIN, .data.ptr = NULL};
+    char byte;
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, STDIN_FILENO, &input) < 0)
+        fail("standard input has to be a pipe: %s", strerror(errno));
+    for (;;) {
+        int n = epoll_wait(epoll_fd, events, CONNS_READY, -1);
+        for (int i = 0; i < n; i++) {
+            struct conn *c = events[i].data.ptr;
+            if (c == NULL && read(STDIN_FILENO, &byte, 1) <= 0)
+                return;
+            if (c == NULL)
+                continue;
+            if (!conn_receive(c))
+                fail("%s has closed an idle connection", options.peer->name);
+            while (conn_next(c) != MORE)
+                continue;
+        }
+    }
 }
 
 size_t conns_wait(struct conn **ret_ready, size_t cap)

@@ -40,7 +40,7 @@ struct conn {
 
 enum answer {
     MORE,    /* not all of it is there */
-    NOTHING, /* no answer to a request: read on */
+    NOTHING, /* no answer to a request, but maybe something to say to it in c->out: read on */
     OK,
     MESSAGE,
     EMPTY,   /* no message now */
@@ -68,6 +68,7 @@ struct options {
     const struct peer *peer;
     const char *address; /* of a unix socket, or PORT of 127.0.0.1 */
     const char *steps;
+    const char *queue; /* of our hub; the others have QUEUE */
     long count;        /* operations in all */
     long conns;        /* connections */
     long pipeline;     /* requests on their way on each */
@@ -103,6 +104,8 @@ void conns_close(struct conn *conns, long count);
 /* Waits until some have bytes; they are in ret_ready. */
 size_t conns_wait(struct conn **ret_ready, size_t cap);
 #define CONNS_READY 256
+/* Answers heartbeats on all of them until standard input ends. */
+void conns_idle(void);
 
 /* result.c */
 uint64_t now_ns(void);
@@ -118,6 +121,7 @@ void work_wake(void);
 void work_publish(void);
 void work_ask(void);
 void work_idle(void);
+void work_probe(void);
 void work_start(void);
 void work_control(void);
 

@@ -6,7 +6,7 @@
 
 #include "load.h"
 
-struct options options = {.steps = "put", .count = 1000, .conns = 1, .pipeline = 1};
+struct options options = {.steps = "put", .queue = QUEUE, .count = 1000, .conns = 1, .pipeline = 1};
 const char *payload;
 size_t payload_len = 100;
 
@@ -20,6 +20,7 @@ static const struct {
     {"publish", work_publish, "count publications to conns subscribers; operations are deliveries"},
     {"ask", work_ask, "requests and replies, one after the other"},
     {"idle", work_idle, "opens conns connections, says ready, ends with standard input"},
+    {"probe", work_probe, "puts (what is measured) and takes in turn until standard input ends"},
     {"start", work_start, "starts the program and waits until it answers; ends it"},
     {"control", work_control, "appends and fdatasync on a file of zeros at ADDRESS"},
 };
@@ -32,7 +33,7 @@ static void usage(void)
     fprintf(stderr, "usage: load PEER ADDRESS WORK [NAME=VALUE ...] [-- PROGRAM ARG ...]\n"
                     "ADDRESS: path of a unix socket, or a port of 127.0.0.1\n"
                     "NAME: count, conns, pipeline (requests on their way), payload (bytes),\n"
-                    "      steps (of put, take, reserve, ack, ping, pub)\n"
+                    "      steps (of put, take, reserve, ack, ping, pub), queue (of our hub)\n"
                     "PEER:");
     for (size_t i = 0; i < sizeof(peers) / sizeof(*peers); i++)
         fprintf(stderr, " %s", peers[i]->name);
@@ -51,9 +52,16 @@ static void set(const char *assignment)
                    {"conns=", &options.conns},
                    {"pipeline=", &options.pipeline},
                    {"payload=", (long *)&payload_len}};
-    if (strncmp(assignment, "steps=", 6) == 0) {
-        options.steps = assignment + 6;
-        return;
+    const struct {
+        const char *name;
+        const char **value;
+    } words[] = {{"steps=", &options.steps}, {"queue=", &options.queue}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        size_t len = strlen(words[i].name);
+        if (strncmp(assignment, words[i].name, len) == 0) {
+            *words[i].value = assignment + len;
+            return;
+        }
     }
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         size_t len = strlen(numbers[i].name);

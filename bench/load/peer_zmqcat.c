@@ -22,19 +22,26 @@ static void frame(struct conn *c, const char *op, const char *fields, bool with_
     memcpy(c->out.data + start + 4, &len, 4);
 }
 
+static void queue(struct conn *c, const char *op, bool with_payload)
+{
+    char fields[128];
+    snprintf(fields, sizeof(fields), ",\"name\":\"%.100s\"", options.queue);
+    frame(c, op, fields, with_payload);
+}
+
 static void put(struct conn *c)
 {
-    frame(c, "put", ",\"name\":\"" QUEUE "\"", true);
+    queue(c, "put", true);
 }
 
 static void take(struct conn *c)
 {
-    frame(c, "take", ",\"name\":\"" QUEUE "\"", false);
+    queue(c, "take", false);
 }
 
 static void reserve(struct conn *c)
 {
-    frame(c, "reserve", ",\"name\":\"" QUEUE "\"", false);
+    queue(c, "reserve", false);
 }
 
 static void ack(struct conn *c)
@@ -111,8 +118,11 @@ static enum answer answer(struct conn *c, const uint8_t *data, size_t len, size_
     switch (data[OP_AT]) {
     case 'o': /* ok */
         return OK;
-    case 'p': /* pong; a ping does not come, heartbeats are off */
-        return OK;
+    case 'p': /* pong; or ping, a heartbeat, which any frame answers */
+        if (data[OP_AT + 1] == 'o')
+            return OK;
+        frame(c, "pong", "", false);
+        return NOTHING;
     case 'm': /* msg; a publication has no delivery */
         if (c->awaited > 0)
             keep_delivery(c, data, size);

@@ -1,6 +1,7 @@
 /* Works of one or two connections, where one thing follows another. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,16 +72,37 @@ void work_ask(void)
     conn_close(&worker);
 }
 
+/* So many that no measurement has more; what a latency costs is 4 bytes. */
+#define PROBES_MAX 4000000
+
+void work_probe(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    struct conn c;
+    long puts_done = 0;
+    conn_open(&c);
+    latency_start(PROBES_MAX);
+    uint64_t start = now_ns();
+    do {
+        uint64_t from_ns = now_ns();
+        conn_call(&c, PUT);
+        latency_add(now_ns() - from_ns);
+        puts_done++;
+        while (conn_call(&c, TAKE) != MESSAGE)
+            continue;
+    } while (puts_done < PROBES_MAX && poll(&input, 1, 0) == 0);
+    result_print((uint64_t)puts_done, now_ns() - start);
+    conn_close(&c);
+}
+
 void work_idle(void)
 {
     struct conn *conns = conns_open(options.conns);
-    char byte;
     for (long i = 0; options.peer->request[PING] != NULL && i < options.conns; i++)
         conn_call(&conns[i], PING);
     puts("ready");
     fflush(stdout);
-    while (read(STDIN_FILENO, &byte, 1) > 0)
-        continue;
+    conns_idle();
     conns_close(conns, options.conns);
 }
 
