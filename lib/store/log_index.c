@@ -41,6 +41,16 @@ static void stop(struct zc_log *log)
     log->index.phase = ZC_INDEX_IDLE;
 }
 
+/* For want of memory or room, or since the log has other cares: again when one more is sealed. */
+static void later(struct zc_log *log)
+{
+    struct zc_segment *s = zc_segment_find(&log->segments, log->index.segment);
+    if (s != NULL)
+        s->indexed = false;
+    log->index_due = false;
+    stop(log);
+}
+
 /* As the SEAL in the segment after it says. */
 static uint64_t end_of(const struct zc_segment *s)
 {
@@ -50,14 +60,16 @@ static uint64_t end_of(const struct zc_segment *s)
 static void begin(struct zc_log *log, struct zc_segment *s)
 {
     struct zc_log_index *x = &log->index;
-    s->indexed = true; /* tried, at least */
+    s->indexed = true; /* tried, at least: what cannot be read, or has too much, is left */
     x->segment = s->number;
     x->copy = (struct zc_segment){
         .number = s->number, .head_ok = true, .salt = s->salt, .end = s->end, .size = s->size};
     x->numbers = (struct zc_index){0};
     x->counts = (struct zc_log_status){0};
     zc_log_scan_start(&x->scan, end_of(s));
-    x->phase = zc_index_begin(&x->file) == 0 ? ZC_INDEX_WANT : ZC_INDEX_IDLE;
+    x->phase = ZC_INDEX_WANT;
+    if (zc_index_begin(&x->file) != 0)
+        later(log);
 }
 
 bool zc_log_index_op(struct zc_log *log, struct zc_disk_op *ret_op)
@@ -70,7 +82,7 @@ bool zc_log_index_op(struct zc_log *log, struct zc_disk_op *ret_op)
             begin(log, s);
     }
     if ((x->phase == ZC_INDEX_WANT || x->phase == ZC_INDEX_WRITE) && !able(log))
-        stop(log);
+        later(log);
     *ret_op = (struct zc_disk_op){.id = ZC_LOG_SLOT_INDEX, .segment = x->segment};
     if (x->phase == ZC_INDEX_WRITE) {
         ret_op->kind = ZC_DISK_INDEX_WRITE;
@@ -90,7 +102,7 @@ bool zc_log_index_op(struct zc_log *log, struct zc_disk_op *ret_op)
     ret_op->offset = x->scan.window_at + w->len;
     ret_op->len = PIECE;
     if (zc_buf_reserve(w, PIECE) != 0) {
-        stop(log);
+        later(log);
         return false;
     }
     ret_op->data = w->data + w->len;
@@ -145,6 +157,10 @@ void zc_log_index_input(struct zc_log *log, const struct zc_disk_completion *don
     struct zc_log_index *x = &log->index;
     const struct zc_segment *s = zc_segment_find(&log->segments, x->segment);
     int err = 0;
+    if (x->phase == ZC_INDEX_WRITING && done->result < 0) {
+        later(log);
+        return;
+    }
     if (x->phase == ZC_INDEX_WRITING || done->result < 0 || s == NULL) {
         stop(log); /* there is one, or else the segment is read */
         return;
@@ -157,6 +173,10 @@ void zc_log_index_input(struct zc_log *log, const struct zc_disk_completion *don
     x->copy.end = end_of(s);
     x->copy.size = s->size;
     x->numbers.damaged = (uint32_t)x->counts.damaged + s->damaged;
+    if (err == ZC_ENOMEM) {
+        later(log);
+        return;
+    }
     /* Found just now: it was not reported yet, so the next opening must find it. */
     if (err != 0 || (x->counts.damaged > 0 && !s->damaged)) {
         stop(log);

@@ -48,6 +48,7 @@ struct fd {
     bool fail_writes;  /* every WRITE */
     bool fail_syncs;   /* every WRITE with sync: the data is dropped */
     bool fail_creates; /* every CREATE, with fail_err */
+    bool fail_indexes; /* every INDEX_WRITE: no space */
     bool fail_reads;   /* every READ at or above fail_from */
     uint64_t fail_from, fail_to;
     bool fail_removes;
@@ -305,6 +306,8 @@ static inline int64_t fd_index(struct fd *d, const struct zc_disk_op *op, int fa
         return fault != 0 ? fault : fd_read(d, &file);
     if (f != NULL)
         fd_drop(d, f);
+    if (d->fail_indexes)
+        return ZC_ENOSPC;
     fd_add(d, file.segment, 0);
     d->indexes++;
     return fd_write(d, &file, fault);

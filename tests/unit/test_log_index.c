@@ -214,6 +214,31 @@ TEST(index_failing_disk)
     }
 }
 
+TEST(index_is_tried_again_when_the_next_segment_is_sealed)
+{
+    user_init(&u, 17);
+    user_open(&u);
+    u.disk.fail_indexes = true;
+    while (fd_segments(&u.disk) < 8) {
+        CHECK(user_put(&u) > 0);
+        user_run(&u);
+    }
+    CHECK_INT(u.disk.indexes, 0);
+    /* Once for each seal: it is read, and nothing more happens until there is a reason. */
+    uint64_t reads = u.disk.reads;
+    CHECK(reads < 8 * 8);
+    user_wait(&u, 60000);
+    CHECK_INT(u.disk.reads, reads);
+    u.disk.fail_indexes = false;
+    int segments = fd_segments(&u.disk);
+    while (fd_segments(&u.disk) <= segments) {
+        CHECK(user_put(&u) > 0);
+        user_run(&u);
+    }
+    CHECK_INT(indexes(), 4);
+    user_done(&u);
+}
+
 TEST(index_is_not_made_for_what_is_consumed)
 {
     /* A queue that is consumed in order: no segment is read twice. */
