@@ -13,6 +13,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share
 MANDIR ?= $(DATADIR)/man
+PKGCONFIGDIR ?= $(LIBDIR)/pkgconfig
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 DESTDIR ?=
@@ -95,6 +96,8 @@ SIM := $(if $(SIM_SRC),$(B)/sim/sim)
 BENCHES := $(patsubst bench/%.c,$(B)/bench/%,$(BENCH_SRC))
 # The load engine of bench/run; it speaks epoll.
 LOAD := $(if $(filter Linux,$(UNAME)),$(B)/load)
+# What bench/count puts before the C library of a hub.
+COUNT := $(if $(filter Linux,$(UNAME)),$(B)/count.so)
 ifeq ($(UNAME),Darwin)
 SONAME := libzmqcat.$(SOVERSION).dylib
 SOFILE := $(SONAME)
@@ -180,6 +183,10 @@ $(B)/sim/sim: $(call obj,$(SIM_SRC)) $(CORE)
 	$(LINK) $(LIBS_CORE)
 $(LOAD): $(call obj,$(LOAD_SRC))
 	$(LINK)
+$(B)/count.so: bench/preload/count.c
+	@mkdir -p $(@D)
+	@$(SAY) '  link  $@'
+	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) $(WERROR) -fPIC -fno-builtin -shared -o $@ $<
 $(B)/bench/%: $(B)/bench/%.o $(CLIENT) $(CORE)
 	$(LINK) $(LIBS_CORE)
 
@@ -191,7 +198,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z -]*:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR= CC=$(CC) CFLAGS="$(CFLAGS)" B=$(B) \
 	SERVICE=$(SERVICE) V=1 (show command lines) T=WORD (only tests whose names contain it)'
-	@echo 'Below PREFIX: BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR UNITDIR SYSUSERSDIR'
+	@echo 'Below PREFIX: BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR PKGCONFIGDIR UNITDIR SYSUSERSDIR'
 
 # ---- what must be there to build and test ----
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
@@ -210,7 +217,7 @@ ASAN_MAKE = +@$(MAKE) --no-print-directory B=$(B_ASAN) HARDEN= CFLAGS="-O1 -g" \
 	EXTRA_CFLAGS="$(SAN_FLAGS)" PROGRAM_LDFLAGS="$(PROGRAM_LDFLAGS) -static-libubsan"
 RUN = $(PYTHON) tests/run --build $(B) --asan $(B_ASAN)
 .PHONY: programs-check programs-fuzz check check-all sanitize interop fuzz fuzz-run lint quickstart
-programs-check: all $(UNITS) $(SIM) $(RELAY) $(LOAD)
+programs-check: all $(UNITS) $(SIM) $(RELAY) $(LOAD) $(COUNT)
 programs-fuzz: $(FUZZERS)
 check: programs-check ## build and run the tests that need only this machine
 	$(ASAN_MAKE) programs-fuzz
@@ -236,6 +243,9 @@ coverage: ## branch coverage of lib/store and lib/zmqc, T=FILE also which branch
 	+@$(MAKE) --no-print-directory B=$(B_COV) HARDEN= CFLAGS="-O0 -g" EXTRA_CFLAGS=--coverage \
 		programs-check programs-fuzz
 	@$(PYTHON) tests/coverage.py $(B_COV) $(T)
+.PHONY: accept-units
+accept-units: ## keep what the Nix modules make now as tests/nix/rendered, after a review (nix)
+	@$(PYTHON) tests/nix/evaluate.py
 lint: ## man pages, C format, Python syntax
 	mandoc -Tlint -Wwarning docs/man/*.[1-8]
 	@if command -v clang-format >/dev/null; then \
@@ -243,9 +253,11 @@ lint: ## man pages, C format, Python syntax
 		find lib daemons cli tests bench -name '*.[ch]' | xargs clang-format --dry-run -Werror; \
 	else echo 'clang-format is not installed: the C format was not checked (make deps-dev)'; fi
 	$(PYTHON) tests/tidy/syntax.py
-.PHONY: bench bench-json
+.PHONY: bench bench-count bench-json
 bench: all $(LOAD) ## measure beside other brokers, in one table (T=WORD: some rows; J=1: as JSON)
 	@$(PYTHON) bench/run --build $(B) $(if $(J),--json) $(T)
+bench-count: all $(LOAD) $(COUNT) ## count system calls, allocations and copies of an operation
+	@$(PYTHON) bench/count --build $(B) $(if $(J),--json) $(T)
 bench-json: $(BENCHES) ## measure reading and writing of messages, beside cJSON
 	@for b in $(BENCHES); do $$b || exit 1; done
 quickstart: deps ## install what is missing, build, put and take a real job
@@ -265,14 +277,14 @@ D = $(DESTDIR)
 # The system's cache of libraries, when it is the system that we install into.
 LDCONFIG = $(if $(DESTDIR),,@[ $$(id -u) != 0 ] || ! command -v ldconfig >/dev/null || ldconfig)
 install: all ## install under DESTDIR and PREFIX
-	$(INSTALL) -d $(D)$(BINDIR) $(D)$(LIBDIR)/pkgconfig $(D)$(INCLUDEDIR)
+	$(INSTALL) -d $(D)$(BINDIR) $(D)$(LIBDIR) $(D)$(PKGCONFIGDIR) $(D)$(INCLUDEDIR)
 	$(INSTALL) -m 755 $(PROGRAMS) $(D)$(BINDIR)
 	$(INSTALL) -m 644 $(STATIC) $(SHARED) $(D)$(LIBDIR)
 	$(if $(filter $(SONAME),$(SOFILE)),,ln -sf $(SOFILE) $(D)$(LIBDIR)/$(SONAME))
 	ln -sf $(SOFILE) $(D)$(LIBDIR)/$(SOLINK)
 	$(INSTALL) -m 644 lib/client/zmqcat.h $(D)$(INCLUDEDIR)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
-		-e 's|@VERSION@|$(VERSION)|' lib/client/zmqcat.pc.in >$(D)$(LIBDIR)/pkgconfig/zmqcat.pc
+		-e 's|@VERSION@|$(VERSION)|' lib/client/zmqcat.pc.in >$(D)$(PKGCONFIGDIR)/zmqcat.pc
 	for m in $(MAN_FILES); do s=$(D)$(MANDIR)/man$${m##*.}; \
 		$(INSTALL) -d $$s && $(INSTALL) -m 644 $$m $$s || exit 1; done
 # The program prints them; one that was built for another machine cannot, and there are none.
@@ -289,7 +301,7 @@ endif
 uninstall: ## remove what `make install` installed
 	rm -f $(PROGRAMS:$(B)/%=$(D)$(BINDIR)/%) $(D)$(INCLUDEDIR)/zmqcat.h \
 		$(D)$(LIBDIR)/libzmqcat.a $(D)$(LIBDIR)/$(SOFILE) $(D)$(LIBDIR)/$(SONAME) \
-		$(D)$(LIBDIR)/$(SOLINK) $(D)$(LIBDIR)/pkgconfig/zmqcat.pc
+		$(D)$(LIBDIR)/$(SOLINK) $(D)$(PKGCONFIGDIR)/zmqcat.pc
 	for m in $(MAN_FILES); do rm -f $(D)$(MANDIR)/man$${m##*.}/$${m##*/}; done
 	for c in $(COMPLETIONS); do rm -f $(D)$(DATADIR)/$${c#*:}; done
 ifeq ($(SERVICE),systemd)

@@ -1,5 +1,6 @@
-# Packages, overlay and NixOS module. There is no lock file: `nix flake lock` makes one, and a flake
-# that uses this one has its own (inputs.zmqcat.inputs.nixpkgs.follows = "nixpkgs").
+# Packages, overlay and the modules for NixOS and nix-darwin. There is no lock file: `nix flake lock`
+# makes one, and a flake that uses this one has its own
+# (inputs.zmqcat.inputs.nixpkgs.follows = "nixpkgs").
 {
   description = "zmqcat, a mailbox bus for the programs of one host or of many";
 
@@ -24,13 +25,34 @@
         }
       );
 
+      apps = each (
+        pkgs: system: rec {
+          default = zmqcat;
+          zmqcat = {
+            type = "app";
+            program = "${self.packages.${system}.zmqcat}/bin/zmqcat";
+            meta = { inherit (self.packages.${system}.zmqcat.meta) description; };
+          };
+        }
+      );
+
       overlays.default = final: prev: { zmqcat = final.callPackage ./nix/package.nix { }; };
 
       nixosModules.default = {
-        imports = [ ./nix/module.nix ];
+        imports = [ ./nix/nixos.nix ];
       };
 
-      checks = each (pkgs: system: { inherit (self.packages.${system}) zmqcat; });
+      darwinModules.default = {
+        imports = [ ./nix/darwin.nix ];
+      };
+
+      checks = each (
+        pkgs: system:
+        { inherit (self.packages.${system}) zmqcat; }
+        // nixpkgs.lib.optionalAttrs pkgs.stdenv.hostPlatform.isLinux {
+          nixos = pkgs.testers.runNixOSTest ./nix/tests/zmqcat.nix;
+        }
+      );
 
       devShells = each (
         pkgs: system: {

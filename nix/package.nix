@@ -1,4 +1,4 @@
-# zmqcat: the hub, the spoke, the command and the client library.
+# zmqcat: the daemons, the command and the client library.
 {
   lib,
   stdenv,
@@ -8,6 +8,9 @@
   libuv,
   openssl,
   systemdLibs,
+  mandoc,
+  python3,
+  socat,
 }:
 stdenv.mkDerivation {
   pname = "zmqcat";
@@ -18,6 +21,11 @@ stdenv.mkDerivation {
     filter = path: type: builtins.match "build(-.*)?|\\.git|__pycache__" (baseNameOf path) == null;
   };
 
+  outputs = [
+    "out"
+    "dev"
+    "man"
+  ];
   strictDeps = true;
   enableParallelBuilding = true;
   nativeBuildInputs = [ pkg-config ];
@@ -30,9 +38,24 @@ stdenv.mkDerivation {
   ++ lib.optional stdenv.hostPlatform.isLinux systemdLibs;
   makeFlags = [
     "PREFIX=${placeholder "out"}"
+    "INCLUDEDIR=${placeholder "dev"}/include"
+    "PKGCONFIGDIR=${placeholder "dev"}/lib/pkgconfig"
+    "MANDIR=${placeholder "man"}/share/man"
     # The store has no cache of libraries.
     "LDCONFIG="
   ];
+
+  # The tests look at /proc.
+  doCheck = stdenv.hostPlatform.isLinux;
+  checkTarget = "check";
+  nativeCheckInputs = [
+    mandoc
+    python3
+    socat
+  ];
+  preCheck = ''
+    patchShebangs tests bench docs
+  '';
 
   meta = {
     description = "Mailbox bus for the programs of one host or of many";

@@ -6,7 +6,7 @@ directory; every process a test starts is ended by its process id.
 import atexit, base64, functools, itertools, json, os, re, shlex, shutil, signal, socket
 import struct, subprocess, tempfile, threading, time, types, unittest
 
-from program import TUNNEL, local, main, plain, skip
+from program import TUNNEL, leave_out, local, main, plain, skip
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(os.environ.get("ZMQCAT_BUILD", os.path.join(ROOT, "build")))

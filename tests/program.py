@@ -54,6 +54,11 @@ def skip(why):
     raise unittest.SkipTest(why)
 
 
+def leave_out(name, why):
+    """What cannot be tested unless somebody provides for it: LEFT OUT, never a failure."""
+    _left_out.append((name, why))
+
+
 def main():
     """Runs the tests of the calling module; the last line is `N passed, N failed[, N skipped]`."""
     program = unittest.main(module="__main__", exit=False, verbosity=1, testLoader=Loader(),

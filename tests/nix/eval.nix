@@ -1,38 +1,36 @@
-# The module with `settings` as services.zmqcat: what NixOS would do with it, as plain data.
+# The module with `settings` as services.zmqcat: what the system would do with it, as plain data.
 {
   settings,
+  # nixos or darwin; ./${system}.nix stands for its options.
+  system ? "nixos",
   package ? "/nowhere",
-  module ? ../../nix/module.nix,
+  module ? ../../nix + "/${system}.nix",
+  # Of nixpkgs, when it is at hand.
+  lib ? import ./lib.nix,
 }:
 let
-  lib = import ./lib.nix;
-  nixos = import ./nixos.nix { inherit lib; };
+  stub = import (./. + "/${system}.nix") { inherit lib; };
   fake = outPath: {
     type = "derivation";
+    name = "zmqcat";
     inherit outPath;
   };
-  pkgs = {
-    coreutils = "/usr";
-    callPackage = _: _: fake package;
+  evaluated = lib.evalModules {
+    modules = [
+      { inherit (stub) options; }
+      module
+      { services.zmqcat = settings; }
+    ];
+    specialArgs.pkgs.callPackage = _: _: fake package;
   };
-  inherit
-    (lib.evalModules {
-      modules = [
-        { inherit (nixos) options; }
-        module
-        { services.zmqcat = settings; }
-      ];
-      specialArgs = { inherit pkgs; };
-    })
-    config
-    ;
+  inherit (evaluated) config;
 in
 {
+  inherit (config) warnings;
   refused = map (a: a.message) (builtins.filter (a: !a.assertion) config.assertions);
-  units = nixos.texts config;
-  inherit (config) users;
-  tmpfiles = config.systemd.tmpfiles.settings;
-  services = builtins.mapAttrs (_: s: { inherit (s) wantedBy aliases; }) config.systemd.services;
-  sockets = builtins.mapAttrs (_: s: s.wantedBy) config.systemd.sockets;
   packages = map (p: p.outPath) config.environment.systemPackages;
+  users = {
+    inherit (config.users) users groups;
+  };
 }
+// stub.shown config

@@ -37,6 +37,10 @@ let
       }) names
     );
   hasPrefix = prefix: s: substring 0 (stringLength prefix) s == prefix;
+  hasSuffix =
+    suffix: s:
+    stringLength s >= stringLength suffix
+    && substring (stringLength s - stringLength suffix) (-1) s == suffix;
   kind = v: if isAttrs v then v._type or "" else "";
 
   mkIf = condition: content: {
@@ -50,6 +54,11 @@ let
   mkOverride = priority: content: {
     _type = "override";
     inherit priority content;
+  };
+
+  mkOrder = order: content: {
+    _type = "order";
+    inherit order content;
   };
 
   # A definition of many options as definitions without conditions around them: those go inwards, so
@@ -71,12 +80,15 @@ let
       if v.condition then discharge v.content else [ ]
     else if kind v == "override" then
       map (d: d // { inherit (v) priority; }) (discharge v.content)
+    else if kind v == "order" then
+      map (d: d // { inherit (v) order; }) (discharge v.content)
     else if kind v == "merge" then
       concatMap discharge v.contents
     else
       [
         {
           priority = 100;
+          order = 1000;
           value = v;
         }
       ];
@@ -86,7 +98,9 @@ let
     let
       found = concatMap discharge definitions;
       best = foldl' (p: d: if d.priority < p then d.priority else p) 9999 found;
-      values = map (d: d.value) (filter (d: d.priority == best) found);
+      values = map (d: d.value) (
+        builtins.sort (a: b: a.order < b.order) (filter (d: d.priority == best) found)
+      );
       wrong = filter (v: !type.check v) values;
     in
     if values == [ ] then
@@ -128,7 +142,10 @@ let
       prefix ? "",
     }:
     let
-      args = { inherit lib config; } // specialArgs;
+      args = {
+        inherit lib config options;
+      }
+      // specialArgs;
       load =
         module:
         let
@@ -144,11 +161,19 @@ let
           }
         ];
       loaded = concatMap load modules;
+      options = foldl' merge { } (map (m: m.options) loaded);
       config = evalTree prefix (map (m: m.options) loaded) (concatMap (m: push m.config) loaded);
     in
     {
-      inherit config;
+      inherit config options;
     };
+  # Options of several modules as one tree, to look at.
+  merge =
+    a: b:
+    a
+    // builtins.mapAttrs (
+      name: v: if a ? ${name} && kind v != "option" then merge a.${name} v else v
+    ) b;
 
   one =
     path: values:
@@ -163,6 +188,12 @@ let
   types = {
     bool = simple "boolean" builtins.isBool;
     int = simple "signed integer" builtins.isInt;
+    ints.positive = simple "positive integer" (v: builtins.isInt v && v > 0);
+    port = simple "port number" (v: builtins.isInt v && v >= 0 && v <= 65535);
+    anything = simple "anything" (_: true);
+    lines = simple "string" isString // {
+      merge = _: builtins.concatStringsSep "\n";
+    };
     str = simple "string" isString;
     package = simple "package" (v: isAttrs v && v.type or "" == "derivation");
     path = simple "absolute path" (
@@ -170,7 +201,12 @@ let
     );
     enum = of: simple "one of ${toJSON of}" (v: elem v of);
     strMatching = re: simple "string matching ${re}" (v: isString v && match re v != null);
-    oneOf = of: simple "one of several types" (v: any (t: t.check v) of);
+    either = a: b: {
+      name = "${a.name} or ${b.name}";
+      check = v: a.check v || b.check v;
+      merge = path: values: if all a.check values then a.merge path values else b.merge path values;
+    };
+    oneOf = of: foldl' types.either (head of) (builtins.tail of);
     nullOr = t: {
       name = "null or ${t.name}";
       check = v: v == null || t.check v;
@@ -192,18 +228,27 @@ let
           names = unique (concatMap attrNames pushed);
           used = filter (n: concatMap discharge (defs n) != [ ]) names;
         in
-        genAttrs used (name: mergeDefinitions "${path}.${name}" t (defs name));
+        genAttrs used (
+          name: mergeDefinitions "${path}.${name}" ((t.named or (_: t)) name) (defs name)
+        );
     };
-    submodule = module: {
-      name = "submodule";
-      check = isAttrs;
-      merge =
-        prefix: values:
-        (evalModules {
-          inherit prefix;
-          modules = [ module ] ++ map (config: { inherit config; }) values;
-        }).config;
-    };
+    submodule =
+      module:
+      let
+        named = name: {
+          name = "submodule";
+          check = isAttrs;
+          inherit named;
+          merge =
+            prefix: values:
+            (evalModules {
+              inherit prefix;
+              specialArgs = { inherit name; };
+              modules = [ module ] ++ map (config: { inherit config; }) values;
+            }).config;
+        };
+      in
+      named "";
   };
 
   lib = {
@@ -212,14 +257,18 @@ let
       evalModules
       genAttrs
       hasPrefix
+      hasSuffix
       mkIf
       mkMerge
+      mkOrder
       mkOverride
       types
       unique
       ;
     mkDefault = mkOverride 1000;
     mkForce = mkOverride 50;
+    mkBefore = mkOrder 500;
+    mkAfter = mkOrder 1500;
     mkOption = attrs: attrs // { _type = "option"; };
     mkEnableOption =
       what:
@@ -233,6 +282,21 @@ let
       inherit text;
     };
     hasInfix = infix: s: builtins.replaceStrings [ infix ] [ "" ] s != s;
+    removeSuffix =
+      suffix: s:
+      if hasSuffix suffix s then substring 0 (stringLength s - stringLength suffix) s else s;
+    concatMapStrings = f: list: builtins.concatStringsSep "" (map f list);
+    optionalString = condition: v: if condition then v else "";
+    escapeShellArg =
+      v:
+      let
+        s = toString v;
+      in
+      if match "[[:alnum:],._+:@%/-]+" s != null then
+        s
+      else
+        "'${builtins.replaceStrings [ "'" ] [ "'\\''" ] s}'";
+    escapeShellArgs = list: builtins.concatStringsSep " " (map lib.escapeShellArg list);
     optional = condition: v: if condition then [ v ] else [ ];
     optionals = condition: v: if condition then v else [ ];
     optionalAttrs = condition: v: if condition then v else { };

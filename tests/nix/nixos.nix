@@ -25,6 +25,8 @@ let
     aliases = strings;
     unitConfig = section;
     startLimitIntervalSec = option (types.nullOr types.int) null;
+    reloadTriggers = strings;
+    restartTriggers = strings;
   };
   module = m: option (types.attrsOf (types.submodule m)) { };
 
@@ -55,6 +57,9 @@ let
       // lib.optionalAttrs (u.startLimitIntervalSec != null) {
         StartLimitIntervalSec = u.startLimitIntervalSec;
       }
+      // words "X-Reload-Triggers" u.reloadTriggers
+      // words "X-Restart-Triggers" u.restartTriggers
+      // lib.optionalAttrs (!(u.stopIfChanged or true)) { X-StopIfChanged = false; }
     );
 in
 {
@@ -65,10 +70,21 @@ in
         options.message = mkOption { type = types.str; };
       }
     )) [ ];
+    warnings = strings;
     environment.systemPackages = option (types.listOf types.package) [ ];
+    environment.etc = module (
+      { config, ... }:
+      {
+        options.text = option (types.nullOr types.lines) null;
+        options.source = option types.path "/etc-sources/${builtins.hashString "md5" config.text}";
+      }
+    );
+    networking.primaryIPAddress = option types.str "192.0.2.1";
+    networking.firewall.allowedTCPPorts = option (types.listOf types.port) [ ];
     users.users = module {
       options = {
         isSystemUser = option types.bool false;
+        isNormalUser = option types.bool false;
         group = option types.str "";
         home = option types.path "/var/empty";
         description = option types.str "";
@@ -88,7 +104,12 @@ in
         )
       )
     )) { };
-    systemd.services = module { options = common // { serviceConfig = section; }; };
+    systemd.services = module {
+      options = common // {
+        serviceConfig = section;
+        stopIfChanged = option types.bool true;
+      };
+    };
     systemd.sockets = module {
       options = common // {
         listenStreams = strings;
@@ -97,21 +118,31 @@ in
     };
   };
 
-  texts =
-    config:
-    builtins.listToAttrs (
-      map (name: {
-        name = "${name}.service";
-        value = unit config.systemd.services.${name}
-          + "[Service]\n" + lines config.systemd.services.${name}.serviceConfig;
-      }) (builtins.attrNames config.systemd.services)
-      ++ map (name: {
-        name = "${name}.socket";
-        value =
-          unit config.systemd.sockets.${name}
-          + "[Socket]\n"
-          + lines { ListenStream = config.systemd.sockets.${name}.listenStreams; }
-          + lines config.systemd.sockets.${name}.socketConfig;
-      }) (builtins.attrNames config.systemd.sockets)
-    );
+  shown = config: {
+    units =
+      builtins.listToAttrs (
+        map (name: {
+          name = "${name}.service";
+          value =
+            unit config.systemd.services.${name}
+            + "[Service]\n"
+            + lines config.systemd.services.${name}.serviceConfig;
+        }) (builtins.attrNames config.systemd.services)
+      )
+      // builtins.listToAttrs (
+        map (name: {
+          name = "${name}.socket";
+          value =
+            unit config.systemd.sockets.${name}
+            + "[Socket]\n"
+            + lines { ListenStream = config.systemd.sockets.${name}.listenStreams; }
+            + lines config.systemd.sockets.${name}.socketConfig;
+        }) (builtins.attrNames config.systemd.sockets)
+      );
+    services = builtins.mapAttrs (_: s: { inherit (s) wantedBy aliases; }) config.systemd.services;
+    sockets = builtins.mapAttrs (_: s: s.wantedBy) config.systemd.sockets;
+    tmpfiles = config.systemd.tmpfiles.settings;
+    ports = config.networking.firewall.allowedTCPPorts;
+    etc = builtins.mapAttrs (_: e: e.text) config.environment.etc;
+  };
 }

@@ -1,9 +1,11 @@
-# A flake that stands for nixpkgs: our lib, and a stdenv that builds with what this machine has.
+# A flake that stands for nixpkgs: our lib, and a stdenv that builds with what this machine has. Of the
+# package's tests it runs some; tests for NixOS machines it evaluates.
 {
   outputs =
     { self }:
     let
       lib = import ./lib.nix;
+      nixos = import ./nixos.nix { inherit lib; };
       plain =
         system: name: script: env:
         derivation (
@@ -19,12 +21,35 @@
           }
         );
       build = ''
+        patchShebangs() { test -d "$1"; }
         cp -R "$src" source
         chmod -R u+w source
         cd source
-        make -s -j2 $makeFlags
-        make -s install $makeFlags
+        make -s -j2 $makeFlags $buildFlags
+        if [ -n "$doCheck" ]; then
+          eval "$preCheck"
+          make -s -j2 $makeFlags $checkTarget T=tests/unit/test_t
+        fi
+        if [ -n "$installPhase" ]; then
+          eval "$installPhase"
+        else
+          make -s install $makeFlags
+        fi
       '';
+      mkDerivation =
+        system: attrs:
+        plain system "${attrs.pname}-${attrs.version}" build {
+          inherit (attrs) src makeFlags outputs;
+          buildFlags = attrs.buildFlags or "";
+          doCheck = attrs.doCheck or false;
+          checkTarget = attrs.checkTarget or "check";
+          preCheck = attrs.preCheck or "";
+          installPhase = attrs.installPhase or "";
+        }
+        // {
+          inherit (attrs) meta version;
+          overrideAttrs = more: mkDerivation system (attrs // more);
+        };
       packages =
         system:
         let
@@ -43,7 +68,7 @@
             "systemdLibs"
           ];
           pkgs = lib.genAttrs tools tool // {
-            inherit lib;
+            inherit lib callPackage;
             mkShell =
               attrs:
               plain system "shell" "mkdir $out" {
@@ -51,22 +76,39 @@
               };
             stdenv = {
               hostPlatform.isLinux = builtins.elem system lib.platforms.linux;
-              mkDerivation =
-                attrs:
-                plain system "${attrs.pname}-${attrs.version}" build {
-                  inherit (attrs) src makeFlags;
-                }
-                // {
-                  inherit (attrs) meta version;
-                };
+              mkDerivation = mkDerivation system;
             };
-            callPackage =
-              path: more:
+            testers.runNixOSTest =
+              path:
               let
-                f = import path;
+                test = import path { };
+                node =
+                  module:
+                  (lib.evalModules {
+                    modules = [
+                      { inherit (nixos) options; }
+                      module
+                    ];
+                    specialArgs = { inherit pkgs; };
+                  }).config;
               in
-              f (builtins.intersectAttrs (builtins.functionArgs f) (pkgs // more));
+              plain system "vm-test-${test.name}" ''printf %s "$nodes" >$out'' {
+                nodes = builtins.toJSON (
+                  builtins.mapAttrs (_: m: nixos.shown (node m) // { inherit ((node m)) users; }) test.nodes
+                );
+              }
+              // {
+                refused = lib.concatMap (m: builtins.filter (a: !a.assertion) (node m).assertions) (
+                  builtins.attrValues test.nodes
+                );
+              };
           };
+          callPackage =
+            path: more:
+            let
+              f = import path;
+            in
+            f (builtins.intersectAttrs (builtins.functionArgs f) (pkgs // more));
         in
         pkgs;
     in

@@ -1,74 +1,53 @@
 #!/usr/bin/env python3
-"""The NixOS module, the package and the flake, off line and without nixpkgs.
-
-lib.nix stands for nixpkgs's lib and nixos.nix for the options of NixOS that the module sets. The
-units that come out are the text that systemd-analyze judges, and say the same as systemd/*. Not
-seen here: the real nixpkgs.
+"""The NixOS module, off line and without nixpkgs: lib.nix stands for nixpkgs's lib and nixos.nix
+for the options of NixOS that the module sets. The units that come out are the text that
+systemd-analyze judges, say the same as systemd/*, and are kept under rendered/. Where
+ZMQCAT_NIXPKGS or NIX_PATH names a nixpkgs, all is evaluated with its lib too.
 """
-import json, os, re, shutil, subprocess, sys, unittest
+import json, os, re, shutil, subprocess, unittest
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import harness
-from harness import BUILD, LONG, ROOT, SLOW
+import evaluate as ev
+from evaluate import (CASES, GO_HUB, GO_SPOKE, HUB, HUB_ALL, KEY, LINUX, OTHER, SPOKE, SPOKE_ALL,
+                      harness, keys, words)
+from harness import BUILD, ROOT
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-SYSTEMS = ["aarch64-darwin", "aarch64-linux", "x86_64-darwin", "x86_64-linux"]
-KEY = "nodekey:" + "0123456789abcdef" * 4
-HUB = 'role = "hub"; '
-SPOKE = 'role = "spoke"; tokenFile = "/run/secrets/token"; '
-CONFIG = """build-users-group =
-substituters =
-sandbox = false
-experimental-features = nix-command flakes
-"""
+NIXPKGS = ev.nixpkgs()
+NOT_FOUND = "neither ZMQCAT_NIXPKGS nor NIX_PATH names a nixpkgs"
+# What each option alone makes of a hub's or a spoke's command line; None: something else.
+ALONE = {
+    "hub": {
+        "local": ("local = true;", ["--local"]),
+        "mailbox": ('mailbox = "/srv/m";', ["--mailbox", "/srv/m"]),
+        "fsync": ('fsync = "never";', ["--fsync", "never"]),
+        "allow": ('allow = [ "%s" ];' % KEY, ["--allow-file", "/etc/zmqcat/allow"]),
+        "allowFile": ('allowFile = "/etc/a";', ["--allow-file", "/etc/a"]),
+        "keyFile": ('keyFile = "/run/k";', ["--key-file", "%d/key"]),
+        "forward": ("forward = [ 80 ];", ["--forward", "80"]),
+        "derpMap": ('derpMap = "/srv/map";', ["--derp-map", "/srv/map"]),
+        "region": ('region = "r.example.org:444";', ["--region", "r.example.org:444"]),
+        "heartbeat": ('heartbeat = "-1";', ["--heartbeat", "-1"]),
+        "extraArgs": ('extraArgs = [ "--trace" "" ];', ["--trace", '""']),
+        "listen": ('listen = [ "/run/x" ];', []),
+        "compatSocket": ("compatSocket = true;", []),
+        "openFirewall": ('openFirewall = true; listen = [ "0.0.0.0:7" ];', []),
+        "user": ('user = "bus";', []),
+        "group": ('group = "people";', []),
+        "socketUsers": ('socketUsers = [ "alice" ];', []),
+        "package": ("package = { type = \"derivation\"; name = \"x\"; outPath = \"/x\"; };", []),
+    },
+    "spoke": {
+        "keyFile": ('keyFile = "/run/k";', ["--key-file", "%d/key"]),
+        "forward": ('forward = [ "8080:80" ];', ["--forward", "8080:80"]),
+        "derpMap": ('derpMap = "http://h/map";', ["--derp-map", "http://h/map"]),
+        "extraArgs": ('extraArgs = [ "--quiet" ];', ["--quiet"]),
+        "listen": ('listen = [ "/run/x" ];', []),
+        "compatSocket": ("compatSocket = true;", []),
+    },
+}
 
 
 def setUpModule():
-    if shutil.which("nix-instantiate") is None:
-        harness.skip("no nix-instantiate: make deps installs it")
-
-
-def nix(*argv, store=None, cwd=None, timeout=60):
-    """Runs a nix command; with a store, everything it writes is there."""
-    env = dict(os.environ, NIX_CONFIG=CONFIG)
-    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
-        env.pop(name, None)
-    if store:
-        env.update(HOME=store, XDG_CACHE_HOME=store + "/cache", NIX_STORE_DIR=store + "/store",
-                   NIX_STATE_DIR=store + "/state", NIX_LOG_DIR=store + "/log",
-                   NIX_LOCALSTATE_DIR=store + "/local", NIX_CONF_DIR=store + "/conf", TMPDIR=store)
-    return subprocess.run(argv, env=env, cwd=cwd, text=True, capture_output=True,
-                          stdin=subprocess.DEVNULL, timeout=timeout * SLOW)
-
-
-def instantiate(settings, package="/nowhere", module=None):
-    argv = ["nix-instantiate", "--store", "dummy://", "--eval", "--strict", "--json",
-            os.path.join(HERE, "eval.nix"), "--arg", "settings", "{ enable = true; %s }" % settings,
-            "--argstr", "package", package]
-    return nix(*argv, *(["--arg", "module", module] if module else []), cwd="/")
-
-
-def evaluate(settings, **more):
-    got = instantiate(settings, **more)
-    if got.returncode != 0:
-        raise AssertionError("%s\n%s" % (settings, got.stderr))
-    return json.loads(got.stdout)
-
-
-def keys(text, section):
-    """{key: values} of a section of a unit, with yes and no for booleans."""
-    body = re.search(r"^\[%s\]\n(.*?)(?=^\[|\Z)" % section, text, re.M | re.S).group(1)
-    found = {}
-    for line in body.splitlines():
-        if line and line[0] not in "#;":
-            key, value = line.split("=", 1)
-            value = {"true": "yes", "false": "no"}.get(value, value)
-            found.setdefault(key, []).append(value)
-    return found
-
-
-def words(values):
-    return " ".join(values or []).split()
+    ev.need_nix()
 
 
 def shipped(name):
@@ -76,29 +55,83 @@ def shipped(name):
         return f.read()
 
 
-class Module(unittest.TestCase):
+class Shared:
+    """What is evaluated with our lib, and with that of nixpkgs."""
     maxDiff = None
+    lib = None
+
+    def evaluate(self, settings, **more):
+        return ev.evaluate(settings, lib=self.lib, **more)
+
+    def accepted(self, settings, **more):
+        e = self.evaluate(settings, **more)
+        self.assertEqual(e["refused"], [], settings)
+        return e
 
     def service(self, settings):
-        e = evaluate(settings)
-        self.assertEqual(e["refused"], [], settings)
-        name = next(n for n in e["units"] if n.endswith(".service"))
-        return keys(e["units"][name], "Service")
+        units = self.accepted(settings)["units"]
+        return keys(next(t for n, t in units.items() if n.endswith(".service")), "Service")
 
     def command(self, settings):
-        return self.service(settings)["ExecStart"][0].split(" ", 1)[1:]
+        return self.service(settings)["ExecStart"][0].split()[1:]
+
+    def warned(self, settings):
+        return self.accepted(settings)["warnings"]
 
     def test_disabled_sets_nothing(self):
-        got = nix("nix-instantiate", "--store", "dummy://", "--eval", "--strict", "--json",
-                  os.path.join(HERE, "eval.nix"), "--arg", "settings", "{ }")
-        self.assertEqual(got.returncode, 0, got.stderr)
-        e = json.loads(got.stdout)
-        self.assertEqual((e["units"], e["packages"], e["refused"], e["users"]["users"]),
-                         ({}, [], [], {}))
+        e = ev.value(ev.expression("", lib=self.lib).replace("enable = true", "enable = false"))
+        empty = {"refused": [], "warnings": [], "packages": [], "units": {}, "services": {},
+                 "users": {"users": {}, "groups": {}}, "sockets": {}, "tmpfiles": {}, "ports": [],
+                 "etc": {}}
+        self.assertEqual(e, empty)
+
+    def test_rendered(self):
+        """A difference is reviewed, and accepted by `make accept-units`."""
+        for case, (system, _) in CASES.items():
+            if system == "nixos":
+                got, folder = ev.files(case, self.lib), os.path.join(ev.RENDERED, case)
+                self.assertEqual(sorted(got), sorted(os.listdir(folder)), case)
+                for name, text in got.items():
+                    with open(os.path.join(folder, name)) as f:
+                        self.assertEqual(text, f.read(), "make accept-units? " + f.name)
+
+    def test_every_option_alone(self):
+        """Each says what it should, warns of nothing and changes something."""
+        for role, base in (("hub", HUB), ("spoke", SPOKE)):
+            rows = list(ALONE[role].items())
+            got = ev.evaluate_each([base] + [base + s for _, (s, _) in rows], lib=self.lib)
+            plain = got.pop(0)
+            for (name, (settings, argv)), e in zip(rows, got):
+                self.assertEqual((e["refused"], e["warnings"]), ([], []), settings)
+                unit = e["units"]["zmqcat-%s.service" % role]
+                self.assertEqual(keys(unit, "Service")["ExecStart"][0].split()[1:], argv, settings)
+                self.assertNotEqual(e, plain, name)
+
+    def test_every_two_options_together(self):
+        """No option takes anything from another."""
+        for role, base in (("hub", HUB), ("spoke", SPOKE)):
+            table = {n: row for n, row in ALONE[role].items() if n != "local"}
+            names = list(table)
+            pairs = [(a, b) for a in names for b in names if names.index(a) < names.index(b)
+                     and {a, b} not in ({"listen", "openFirewall"}, {"allow", "allowFile"})]
+            got = ev.evaluate_each([base + table[a][0] + table[b][0] for a, b in pairs],
+                                   lib=self.lib)
+            for (a, b), e in zip(pairs, got):
+                self.assertEqual((e["refused"], e["warnings"]), ([], []), (a, b))
+                unit = keys(e["units"]["zmqcat-%s.service" % role], "Service")
+                self.assertEqual(sorted(unit["ExecStart"][0].split()[1:]),
+                                 sorted(table[a][1] + table[b][1]), (a, b))
+
+    def test_every_option_is_described(self):
+        shown = ev.options(self.lib)
+        self.assertEqual(set(shown), set(ALONE["hub"]) | {"enable", "role", "tokenFile"})
+        for name, option in shown.items():
+            self.assertGreater(len(option.pop("description")), 20, name)
+            self.assertEqual(option, {"type": True, "example": True, "default": True}, name)
 
     def test_units_say_the_same_as_those_of_make_install(self):
-        hub = evaluate(HUB + 'local = true; mailbox = "/var/lib/zmqcat/mailbox";')
-        spoke = evaluate(SPOKE)
+        hub = self.accepted(HUB + 'local = true; mailbox = "/var/lib/zmqcat/mailbox";')
+        spoke = self.accepted(SPOKE)
         seen = 0
         for who, e in (("hub", hub), ("spoke", spoke)):
             self.assertEqual(len(e["units"]), 3)
@@ -108,7 +141,6 @@ class Module(unittest.TestCase):
                 if kind == "Service":
                     wanted["ExecStart"] = [wanted["ExecStart"][0].replace("@BINDIR@",
                                                                           "/nowhere/bin")]
-                    got["ExecStart"] = [got["ExecStart"][0].replace('"', "")]
                     wanted["Sockets"], got["Sockets"] = words(wanted["Sockets"]), got["Sockets"]
                 if name == "zmqcat-spoke.service":
                     self.assertEqual(wanted["LoadCredential"], ["token"])
@@ -126,32 +158,42 @@ class Module(unittest.TestCase):
             self.assertEqual(e["packages"], ["/nowhere"])
         self.assertEqual(seen, 6)
 
-    def test_roles_of_the_go_program(self):
-        self.assertEqual(evaluate('role = "serve";'), evaluate(HUB))
-        self.assertEqual(evaluate(SPOKE.replace("spoke", "join")), evaluate(SPOKE))
-
     def test_command_lines(self):
         for settings, wanted in (
-                (HUB, []),
-                (HUB + "local = true;", ["--local"]),
-                (HUB + 'allow = [ "%s" "%s" ];' % (KEY, KEY),
-                 ['--allow "%s" --allow "%s"' % (KEY, KEY)]),
-                (HUB + 'keyFile = "/var/lib/zmqcat/h.key";',
-                 ['--key-file "/var/lib/zmqcat/h.key"']),
-                (HUB + 'keyFile = "/run/secrets/key";', ["--key-file %d/key"]),
-                (HUB + 'mailbox = "/srv/a%b$c \\"d";', ['--mailbox "/srv/a%%b$$c \\"d"']),
-                (SPOKE, []),
-                (SPOKE + 'keyFile = "/var/lib/zmqcatx";', ["--key-file %d/key"])):
-            self.assertEqual(self.command(settings), wanted, settings)
+                (HUB, ""),
+                (HUB + 'keyFile = "/var/lib/zmqcat/h.key";', "--key-file /var/lib/zmqcat/h.key"),
+                (HUB + 'mailbox = "/srv/a%b$c \\"d";', '--mailbox "/srv/a%%b$$c \\"d"'),
+                (HUB + 'allow = [ "%s" ]; allowFile = "/etc/a";' % KEY,
+                 "--allow %s --allow-file /etc/a" % KEY),
+                (HUB + 'heartbeat = "";', ""),
+                (HUB + "region = 3;", "--region 3"),
+                (HUB + 'extraArgs = [ "a b" "%h" "$x" "\\\\" ];', '"a b" "%%h" "$$x" "\\\\"'),
+                (SPOKE, ""),
+                (SPOKE + 'keyFile = "/var/lib/zmqcatx";', "--key-file %d/key")):
+            self.assertEqual(self.command(settings), wanted.split(), settings)
 
-    def test_programs_have_the_options(self):
-        for settings in (HUB + 'allow = [ "%s" ]; keyFile = "/k"; mailbox = "/srv/m";' % KEY,
-                         HUB + "local = true;", SPOKE + 'keyFile = "/k";'):
-            argv = self.service(settings)["ExecStart"][0].split()
-            program = os.path.join(BUILD, os.path.basename(argv[0]))
-            shown = subprocess.run([program, "--help"], text=True, capture_output=True).stdout
-            for option in (a for a in argv if a.startswith("--")):
-                self.assertRegex(shown, r"(?m)^ +%s\b" % option)
+    def test_allow_list_changes_without_a_restart(self):
+        """R9: its text is a file that is reloaded; the command line stays."""
+        one = self.accepted(HUB + 'allow = [ "%s" ];' % KEY)
+        two = self.accepted(HUB + 'allow = [ "%s" "%s" ];' % (KEY, OTHER))
+        self.assertEqual(two["etc"], {"zmqcat/allow": "%s\n%s\n" % (KEY, OTHER)})
+        a, b = (e["units"]["zmqcat-hub.service"] for e in (one, two))
+        differing = [l for l in a.splitlines() if l not in b.splitlines()]
+        self.assertEqual([l.split("=")[0] for l in differing], ["X-Reload-Triggers"])
+        self.assertIn("ExecReload", keys(b, "Service"))
+
+    def test_a_switch_keeps_the_sockets(self):
+        """R9, R11: the service is restarted, not stopped with its sockets and started again; who
+        may use the bus is no matter of the units."""
+        for settings in (HUB, SPOKE):
+            e = self.accepted(settings)
+            unit = keys(next(t for n, t in e["units"].items() if ".service" in n), "Unit")
+            self.assertEqual(unit["X-StopIfChanged"], ["no"])
+            sockets = [n for n in e["units"] if n.endswith(".socket")]
+            self.assertEqual(sorted(words(unit["After"])[:2]), sorted(sockets))
+            more = self.accepted(settings + 'socketUsers = [ "alice" ];')
+            self.assertEqual(more["units"], e["units"])
+            self.assertEqual(more["users"]["groups"]["zmqcat"]["members"], ["alice"])
 
     def test_secrets_are_credentials(self):
         s = self.service(SPOKE + 'keyFile = "/run/%k";')
@@ -160,80 +202,193 @@ class Module(unittest.TestCase):
         self.assertNotIn("LoadCredential", self.service(HUB))
 
     def test_mailbox_elsewhere_is_made_and_writable(self):
-        e = evaluate(HUB + 'mailbox = "/srv/m"; user = "bus"; group = "people";')
+        """H13."""
+        e = self.accepted(HUB + 'mailbox = "/srv/m"; user = "bus"; group = "people";')
         text = e["units"]["zmqcat-hub.service"]
         self.assertEqual(keys(text, "Service")["ReadWritePaths"], ['"/srv/m"'])
         self.assertEqual(keys(text, "Unit")["RequiresMountsFor"], ['"/srv/m"'])
         self.assertEqual(e["tmpfiles"], {"10-zmqcat": {"/srv/m": {"d": {
             "mode": "0700", "user": "bus", "group": "people"}}}})
-        e = evaluate(HUB + 'mailbox = "/var/lib/zmqcat/m";')
+        e = self.accepted(HUB + 'mailbox = "/var/lib/zmqcat/m";')
         self.assertEqual(e["tmpfiles"], {})
         self.assertNotIn("ReadWritePaths", e["units"]["zmqcat-hub.service"])
 
     def test_users(self):
-        e = evaluate(HUB)
+        """H14: a human joins the group."""
+        e = self.accepted(HUB + 'socketUsers = [ "alice" ];')
         self.assertEqual(e["users"]["users"]["zmqcat"]["group"], "zmqcat")
         self.assertTrue(e["users"]["users"]["zmqcat"]["isSystemUser"])
-        self.assertEqual(list(e["users"]["groups"]), ["zmqcat"])
-        e = evaluate(HUB + 'user = "bus"; group = "people";')
+        self.assertEqual(e["users"]["groups"], {"zmqcat": {"members": ["alice"]}})
+        e = self.accepted(HUB + 'user = "bus"; group = "people";')
         self.assertEqual((e["users"]["users"], e["users"]["groups"]), ({}, {}))
         service = keys(e["units"]["zmqcat-hub.service"], "Service")
         socket = keys(e["units"]["zmqcat-hub.socket"], "Socket")
         self.assertEqual((service["User"], service["Group"], socket["SocketGroup"]),
                          (["bus"], ["people"], ["people"]))
+        e = self.accepted(HUB + 'group = "people"; socketUsers = [ "alice" ];')
+        self.assertEqual(e["users"]["groups"], {"people": {"members": ["alice"]}})
+
+    def streams(self, settings):
+        unit = self.accepted(settings)["units"]["zmqcat-hub.socket"]
+        return keys(unit, "Socket")["ListenStream"]
 
     def test_listen(self):
-        e = evaluate(HUB + 'listen = [ "unix:///run/a%b" "/run/c" "tcp://127.0.0.1:1" "[::1]:2" ];')
-        self.assertEqual(e["refused"], [])
-        self.assertEqual(keys(e["units"]["zmqcat-hub.socket"], "Socket")["ListenStream"],
-                         ["/run/a%%b", "/run/c", "127.0.0.1:1", "[::1]:2"])
+        self.assertEqual(
+            self.streams(HUB + 'listen = [ "unix:///run/a%b" "/run/c" "tcp://127.0.0.1:1" '
+                         '"[::1]:02" "/run/c" ];'),
+            ["/run/a%%b", "/run/c", "127.0.0.1:1", "[::1]:2"])
+        longest = "/" + "x" * 106
+        self.assertEqual(self.streams(HUB + 'listen = [ "%s" ];' % longest), [longest])
+
+    def test_compat_socket(self):
+        usual, old = "/run/zmqcat/zmqcat.sock", "/tmp/zmqcat.sock"
+        for settings, wanted in ((HUB, [usual]), (HUB + "compatSocket = true;", [usual, old]),
+                                 (GO_HUB, [usual, old]),
+                                 (GO_HUB + "compatSocket = false;", [usual]),
+                                 (GO_HUB + 'listen = "/run/x";', ["/run/x"]),
+                                 (HUB + 'compatSocket = true; listen = "%s";' % old, [old])):
+            self.assertEqual(self.streams(settings), wanted, settings)
+
+    def test_firewall(self):
+        listen = ('listen = [ "/a" "127.0.0.2:1" "[::1]:2" "192.0.2.1:3" "0.0.0.0:4" "[::]:5" '
+                  '"[2001:db8::1]:6" "[0:0:0:0:0:0:0:1]:7" ];')
+        open_ = self.accepted(HUB + listen + "openFirewall = true;")
+        self.assertEqual(open_["ports"], [3, 4, 5, 6])
+        self.assertEqual(self.accepted(HUB + listen)["ports"], [])
+
+    def test_configurations_of_the_go_program(self):
+        """They go on working, and say what is better."""
+        hub = self.accepted(GO_HUB)
+        self.assertEqual(len(hub["warnings"]), 2, hub["warnings"])
+        self.assertIn('write "hub" for "serve"', hub["warnings"][0])
+        self.assertIn("move it to /var/lib/zmqcat/mailbox and", hub["warnings"][1])
+        self.assertEqual(self.command(GO_HUB), ["--mailbox", "/var/lib/zmqcat/mailbox.json"])
+        local = self.accepted('role = "serve"; local = true;')
+        self.assertEqual(len(local["warnings"]), 1)
+        self.assertEqual(self.evaluate(""), self.evaluate(HUB))  # its default
+        self.assertEqual(self.warned(GO_SPOKE), [
+            'services.zmqcat.role: write "spoke" for "join". /tmp/zmqcat.sock is then there with\n'
+            "compatSocket = true only."])
+        full = GO_HUB + """listen = "unix:///tmp/bus.sock"; allow = [ "%s" ]; user = "zmqcat";
+            group = "zmqcat"; local = false; extraArgs = [ "--forward" "5432" "--quiet" ];""" % KEY
+        warned = self.warned(full)
+        self.assertEqual(len(warned), 4, warned)
+        self.assertIn('write a list: [ "unix:///tmp/bus.sock" ]', warned[1])
+        self.assertIn("write --forward as services.zmqcat.forward", warned[3])
+        self.assertEqual(self.command(full)[-3:], ["--forward", "5432", "--quiet"])
+        self.assertEqual(self.streams(full), ["/tmp/bus.sock"])
+
+    def test_mailbox_file_of_the_go_program_elsewhere(self):
+        """It becomes a directory, so the service writes beside it; what is there stays."""
+        e = self.accepted(HUB + 'mailbox = "/srv/bus/box.json";')
+        self.assertEqual(e["tmpfiles"], {"10-zmqcat": {"/srv/bus": {"d": {
+            "mode": ":0700", "user": ":zmqcat", "group": ":zmqcat"}}}})
+        unit = keys(e["units"]["zmqcat-hub.service"], "Service")
+        self.assertEqual(unit["ReadWritePaths"], ['"/srv/bus"'])
+
+    def test_warnings(self):
+        for settings, what in (
+                (SPOKE + 'heartbeat = "9s";', "heartbeat is for a hub"),
+                (HUB + "openFirewall = true;", "spokes\nneed no open port"),
+                (HUB + 'extraArgs = [ "--fsync=never" ];', "--fsync as services.zmqcat.fsync"),
+                (HUB + 'listen = "/a";', 'write a list: [ "/a" ]')):
+            warned = self.warned(settings)
+            self.assertEqual(len(warned), 1, (settings, warned))
+            self.assertIn(what, warned[0])
 
     def test_refused_with_what_to_write_instead(self):
         store = "/nix/store/" + "0" * 32 + "-token"
-        for settings, what, instead in (
-                ('role = "spoke";', "tokenFile: a spoke needs", "tokenFile = "),
-                (HUB + 'tokenFile = "/run/t";', "tokenFile is for a spoke", 'keyFile = "/run/t"'),
-                (SPOKE + 'allow = [ "%s" ];' % KEY, "allow is for a hub", "remove it"),
-                (SPOKE + 'mailbox = "/srv/m";', "mailbox is for a hub", "remove it"),
-                (SPOKE + "local = true;", "local is for a hub", 'role = "hub"'),
-                (HUB + 'local = true; allow = [ "%s" ];' % KEY, "allow is about", "local = false"),
-                (HUB + 'local = true; keyFile = "/k";', "keyFile is about", "local = false"),
-                ('role = "spoke"; tokenFile = "%s";' % store, "tokenFile: everybody can read",
-                 '"/run/secrets/'),
-                ('role = "spoke"; tokenFile = /etc/hostname;', "without quotes", '"/run/secrets/'),
-                (HUB + 'keyFile = "%s";' % store, "keyFile: everybody can read", '"/run/secrets/'),
-                (HUB + "keyFile = /etc/hostname;", "without quotes", '"/run/secrets/'),
-                (HUB + 'keyFile = "/var/lib/zmqcat/../../../%s";' % store, "keyFile: write",
-                 "without"),
-                (HUB + 'mailbox = "/srv//m";', "mailbox: write", "without"),
-                (HUB + 'allow = [ "" ];', "no node key", "small hex digits"),
-                (HUB + 'allow = [ "%s" "%sa" ];' % (KEY, KEY), "no node key", "zmqcat nodekey"),
-                (HUB + 'allow = [ "%s" ];' % KEY.upper(), "no node key", "small hex"),
-                (HUB + 'allow = [ "%s\\n" ];' % KEY, "no node key", "small hex"),
-                (HUB + "listen = [ ];", "cannot be listened on", "unix:///path"),
-                (HUB + 'listen = [ "tcp://localhost:1" ];', "localhost", "tcp://127.0.0.1:port"),
-                (HUB + 'listen = [ "./s" ];', "./s", "unix:///path"),
-                (HUB + 'mailbox = "/home/me/m";', "cannot be written", "/var/lib/zmqcat/mailbox"),
-                (HUB + 'mailbox = "/tmp";', "cannot be written", "/srv/zmqcat"),
-                (HUB + 'mailbox = "%s";' % store, "cannot be written", "/srv/zmqcat"),
-                (HUB + 'mailbox = "/var/lib/zmqcat";', "cannot be written", "/mailbox")):
-            refused = evaluate(settings)["refused"]
+        secret, many = '"/run/secrets/', " ".join(str(n) for n in range(2000, 2033))
+        join, public = 'role = "spoke"; ', "everybody can read"
+        rows = (
+            ('role = "spoke";', "tokenFile: a spoke needs", "tokenFile = "),
+            (HUB + 'tokenFile = "/run/t";', "tokenFile is for a spoke", 'keyFile = "/run/t"'),
+            (SPOKE + 'allow = [ "%s" ];' % KEY, "allow is for a hub", "remove it"),
+            (SPOKE + 'allowFile = "/etc/a";', "allowFile is for a hub", "remove it"),
+            (SPOKE + 'mailbox = "/srv/m";', "mailbox is for a hub", "remove it"),
+            (SPOKE + 'fsync = "batch";', "fsync is for a hub", "remove it"),
+            (SPOKE + "region = 1;", "region is for a hub", "remove it"),
+            (SPOKE + "local = true;", "local is for a hub", 'role = "hub"'),
+            (HUB + 'local = true; allow = [ "%s" ];' % KEY, "allow is about", "local = false"),
+            (HUB + 'local = true; allowFile = "/etc/a";', "allowFile is about", "local = false"),
+            (HUB + 'local = true; keyFile = "/k";', "keyFile is about", "local = false"),
+            (HUB + "local = true; forward = [ 1 ];", "forward is about", "local = false"),
+            (HUB + 'local = true; derpMap = "/m";', "derpMap is about", "local = false"),
+            (HUB + "local = true; region = 1;", "region is about", "local = false"),
+            (join + 'tokenFile = "%s";' % store, "tokenFile: " + public, secret),
+            (join + "tokenFile = %s;" % store, "tokenFile: " + public, secret),
+            (join + "tokenFile = toString %s;" % store, "tokenFile: " + public, secret),
+            (join + 'tokenFile = { outPath = "%s"; };' % store, "tokenFile: " + public, secret),
+            (join + "tokenFile = /etc/hostname;", "without quotes", secret),
+            (join + 'tokenFile = "/run/../nix/store/x";', "tokenFile: write", "without"),
+            (HUB + 'keyFile = "%s";' % store, "keyFile: everybody can read", secret),
+            (HUB + "keyFile = %s;" % store, "keyFile: everybody can read", secret),
+            (HUB + "keyFile = toString %s;" % store, "keyFile: everybody can read", secret),
+            (HUB + "keyFile = /etc/hostname;", "without quotes", secret),
+            (HUB + 'keyFile = "/var/lib/zmqcat/../../..%s";' % store, "keyFile: write", "without"),
+            (HUB + 'mailbox = "/srv//m";', "mailbox: write", "without"),
+            (HUB + 'allow = [ "" ];', "no node key", "small hex digits"),
+            (HUB + 'allow = [ "%s" "%sa" ];' % (KEY, KEY), "no node key", "zmqcat nodekey"),
+            (HUB + 'allow = [ "%s" ];' % KEY.upper(), "no node key", "small hex"),
+            (HUB + 'allow = [ "%s\\n" ];' % KEY, "no node key", "small hex"),
+            (HUB + 'allowFile = "/home/me/a";', "does not see /home/me/a", "/var/lib/zmqcat/"),
+            (HUB + 'derpMap = "/tmp/a";', "does not see /tmp/a", "/var/lib/zmqcat/"),
+            (HUB + 'derpMap = "relay.example.org";', "neither an address nor", '"https://'),
+            (HUB + 'region = "a b";', '"a b" is no relay', "relay.example.org"),
+            (HUB + "listen = [ ];", "cannot be listened on", "unix:///path"),
+            (HUB + 'listen = [ "tcp://localhost:1" ];', "localhost", "tcp://127.0.0.1:port"),
+            (HUB + 'listen = [ "127.0.0.1:70000" ];', "127.0.0.1:70000", "tcp://127.0.0.1:port"),
+            (HUB + 'listen = [ "127.0.0.1:0" ];', "127.0.0.1:0", "tcp://127.0.0.1:port"),
+            (HUB + 'listen = "./s";', "./s", "unix:///path"),
+            (HUB + 'listen = [ "/%s" ];' % ("x" * 107), "xxx", "at most 107 bytes"),
+            (HUB + "forward = [ 7 ];", '"7" cannot be offered', "such as 5432"),
+            (HUB + "forward = [ 0 ];", '"0" cannot be offered', "such as 5432"),
+            (HUB + 'forward = [ "8080:80" ];', '"8080:80" cannot be offered', "such as 5432"),
+            (SPOKE + "forward = [ 80 ];", '"80" cannot be shown', '"8080:80"'),
+            (SPOKE + 'forward = [ "8080:0" ];', '"8080:0" cannot be shown', '"8080:80"'),
+            (SPOKE + 'forward = [ "8080:80" 8080 ];', "is there twice", '"8080:80"'),
+            (SPOKE + "forward = [ %s ];" % many, "forward: 33 ports", "32 at most"),
+            (SPOKE + 'extraArgs = [ "tc%s" ];' % ("a" * 180), "read by everybody", "tokenFile ="),
+            (HUB + 'mailbox = "/home/me/m";', "cannot be written", "/var/lib/zmqcat/mailbox"),
+            (HUB + 'mailbox = "/tmp";', "cannot be written", "/srv/zmqcat"),
+            (HUB + 'mailbox = "%s";' % store, "cannot be written", "/srv/zmqcat"),
+            (HUB + 'mailbox = "/var/lib/zmqcat";', "cannot be written", "/mailbox"),
+            (HUB + 'mailbox = "/srv/m.json";', "beside /srv/m.json", "zmqcat/mailbox.json"),
+            (HUB + 'mailbox = "/";', "beside /", "/var/lib/zmqcat/mailbox.json"))
+        for row, e in zip(rows, ev.evaluate_each([r[0] for r in rows], lib=self.lib)):
+            settings, what, instead = row
+            refused = e["refused"]
             self.assertEqual(len(refused), 1, (settings, refused))
             self.assertIn(what, refused[0])
             self.assertIn(instead, refused[0])
 
     def test_wrong_types(self):
         for settings, what in (
-                ('role = "both";', "services.zmqcat.role"), ("", "services.zmqcat.role"),
+                ('role = "both";', "services.zmqcat.role"),
                 (HUB + "local = 1;", "services.zmqcat.local"),
                 (HUB + 'mailbox = "m";', "services.zmqcat.mailbox"),
                 (HUB + 'user = "a b";', "services.zmqcat.user"),
                 (HUB + 'group = "a\\nUser=root";', "services.zmqcat.group"),
+                (HUB + 'fsync = "sometimes";', "services.zmqcat.fsync"),
+                (HUB + 'heartbeat = "5 s";', "services.zmqcat.heartbeat"),
+                (HUB + "forward = [ 70000 ];", "services.zmqcat.forward"),
+                (HUB + 'forward = [ "http" ];', "services.zmqcat.forward"),
+                (HUB + "region = -1;", "services.zmqcat.region"),
+                ('role = "spoke"; tokenFile = "token";', "services.zmqcat.tokenFile"),
                 (HUB + 'allow = "%s";' % KEY, "services.zmqcat.allow"),
+                (HUB + 'logFile = "/a";', "services.zmqcat.logFile' does not exist"),
                 (HUB + "tokenfile = null;", "services.zmqcat.tokenfile' does not exist")):
-            got = instantiate(settings)
+            got = ev.instantiate(ev.expression(settings, lib=self.lib))
             self.assertNotEqual(got.returncode, 0, settings)
             self.assertIn(what, got.stderr)
+
+    def test_other_modules_may_override(self):
+        e = self.accepted(HUB, module="{ lib, ... }: { imports = [ %s/nix/nixos.nix ]; config = { "
+                          "systemd.services.zmqcat-hub.serviceConfig.WatchdogSec = "
+                          "lib.mkForce 60; "
+                          "services.zmqcat.user = lib.mkDefault \"bus\"; }; }" % ROOT)
+        service = keys(e["units"]["zmqcat-hub.service"], "Service")
+        self.assertEqual((service["WatchdogSec"], service["User"]), (["60"], ["bus"]))
 
     def test_readme(self):
         """What README.md shows is accepted."""
@@ -242,25 +397,61 @@ class Module(unittest.TestCase):
                                re.M | re.S)
         self.assertEqual(len(shown), 2)
         for settings in shown:
-            self.assertEqual(evaluate(settings.replace("enable = true;", ""))["refused"], [])
+            self.assertEqual(self.warned(settings.replace("enable = true;", "")), [])
 
+
+class Module(Shared, unittest.TestCase):
     def test_stand_in_for_nixos_is_strict(self):
         """The tests above can fail: what NixOS would refuse is refused here."""
         for config, what in (("{ systemd.services.x.noSuch = 1; }", "noSuch"),
                              ("{ networking.firewal.enable = true; }", "does not exist"),
                              ('{ systemd.services.x.after = "a"; }', "systemd.services.x.after"),
-                             ("{ systemd.services.x.serviceConfig.A = null; }", "serviceConfig.A")):
-            got = instantiate(HUB, module="{ imports = [ %s/nix/module.nix ]; config = %s; }"
-                              % (ROOT, config))
+                             ("{ systemd.services.x.serviceConfig.A = null; }", "Config.A")):
+            got = ev.instantiate(ev.expression(
+                HUB, module="{ imports = [ %s/nix/nixos.nix ]; config = %s; }" % (ROOT, config)))
             self.assertNotEqual(got.returncode, 0, config)
             self.assertIn(what, got.stderr)
 
-    def test_other_modules_may_override(self):
-        e = evaluate(HUB, module="{ lib, ... }: { imports = [ %s/nix/module.nix ]; config = { "
-                     "systemd.services.zmqcat-hub.serviceConfig.WatchdogSec = lib.mkForce 60; "
-                     "services.zmqcat.user = lib.mkDefault \"bus\"; }; }" % ROOT)
-        service = keys(e["units"]["zmqcat-hub.service"], "Service")
-        self.assertEqual((service["WatchdogSec"], service["User"]), (["60"], ["bus"]))
+    def test_programs_take_the_arguments(self):
+        """--help comes last, so all before it was looked at."""
+        for settings in (HUB_ALL, SPOKE_ALL, HUB + "local = true;",
+                         *(HUB + s for s, _ in ALONE["hub"].values())):
+            line = self.service(settings)["ExecStart"][0].replace("%d", "/run").replace("%%", "%")
+            argv = json.loads(ev.nix("python3", "-c", "import json, shlex, sys; "
+                                     "print(json.dumps(shlex.split(sys.argv[1])))",
+                                     line.replace("$$", "$")).stdout)
+            if argv[-1] == "":  # an argument that is no option
+                argv.pop()
+            got = subprocess.run([os.path.join(BUILD, os.path.basename(argv[0])), *argv[1:],
+                                  "--help"], text=True, capture_output=True)
+            self.assertEqual((got.returncode, got.stderr), (0, ""), argv)
+
+    def test_files_that_are_no_secret_may_come_from_the_configuration(self):
+        folder = harness.tempdir()
+        store = os.path.join(folder, "nix")
+        os.mkdir(store)
+        harness.write_file(folder + "/list", KEY + "\n")
+        e = self.evaluate(HUB + "allowFile = %s/list; derpMap = %s/list;" % (folder, folder),
+                          store=store)
+        self.assertEqual(e["refused"], [])
+        argv = keys(e["units"]["zmqcat-hub.service"], "Service")["ExecStart"][0].split()[1:]
+        self.assertEqual(argv[::2], ["--allow-file", "--derp-map"])
+        for path in argv[1::2]:
+            self.assertTrue(path.startswith(store + "/store/"), path)
+            with open(path) as f:
+                self.assertEqual(f.read(), KEY + "\n")
+        # A secret by the same way is refused, also as text.
+        for value in ('"${%s/list}"', 'builtins.toFile "x" "y" + "%.0s"'):
+            e = self.evaluate('role = "spoke"; tokenFile = %s;' % value % folder, store=store)
+            self.assertIn("everybody can read", e["refused"][0])
+        subprocess.run(["chmod", "-R", "u+w", folder], check=True)
+
+
+if NIXPKGS:
+    class ModuleWithNixpkgs(Shared, unittest.TestCase):
+        lib = NIXPKGS
+else:
+    harness.leave_out("ModuleWithNixpkgs", NOT_FOUND)
 
 
 class Analyzed(unittest.TestCase):
@@ -275,7 +466,7 @@ class Analyzed(unittest.TestCase):
         os.mkdir(folder + "/bin")
         for name in ("zmqcat-hub", "zmqcat-spoke"):
             os.symlink("/bin/true", folder + "/bin/" + name)
-        units = evaluate(settings, package=folder)["units"]
+        units = ev.evaluate(settings, package=folder)["units"]
         for name, text in units.items():
             harness.write_file(os.path.join(folder, name), text, 0o644)
         return folder, sorted("./" + n for n in units)
@@ -286,9 +477,8 @@ class Analyzed(unittest.TestCase):
                               capture_output=True)
 
     def test_verify_and_exposure(self):
-        for settings in (HUB, HUB + "local = true;", SPOKE, SPOKE + 'keyFile = "/run/a b%c";',
-                         HUB + 'mailbox = "/srv/a b%c$d"; keyFile = "/k"; allow = [ "' + KEY +
-                         '" ]; listen = [ "/run/a%b" "127.0.0.1:7" "[::1]:7" ];'):
+        cases = [s for system, s in CASES.values() if system == "nixos"]
+        for settings in cases + [SPOKE + 'keyFile = "/run/a b%c"; listen = [ "/run/a%b" ];']:
             folder, names = self.render(settings)
             got = self.analyze(folder, "verify", "--man=no", *names)
             self.assertEqual((got.returncode, got.stdout, got.stderr), (0, "", ""), settings)
@@ -303,68 +493,25 @@ class Analyzed(unittest.TestCase):
             f.write("NoSuchKey=1\n")
         self.assertIn("NoSuchKey", self.analyze(folder, "verify", "--man=no", *names).stderr)
 
-
-class Flake(unittest.TestCase):
-    def setUp(self):
-        self.dir = harness.tempdir()
-        self.stub = os.path.join(self.dir, "nixpkgs")
-        self.flake = os.path.join(self.dir, "flake")
-        self.store = os.path.join(self.dir, "nix")
-        for folder in (self.stub, self.flake, self.store):
-            os.mkdir(folder)
-        shutil.copy(os.path.join(HERE, "stub.nix"), os.path.join(self.stub, "flake.nix"))
-        shutil.copy(os.path.join(HERE, "lib.nix"), self.stub)
-        shutil.copy(os.path.join(ROOT, "flake.nix"), self.flake)
-        shutil.copytree(os.path.join(ROOT, "nix"), os.path.join(self.flake, "nix"))
-
-    def tearDown(self):
-        # What a store holds is read-only.
-        subprocess.run(["chmod", "-R", "u+w", self.dir], check=True)
-
-    def nix(self, *words, timeout=60):
-        got = nix("nix", *words, "--offline", "--override-input", "nixpkgs", "path:" + self.stub,
-                  "--no-write-lock-file", store=self.store, timeout=timeout)
-        self.assertEqual(got.returncode, 0, got.stderr[-3000:])
-        return got.stdout
-
-    def test_check(self):
-        self.nix("flake", "check", "--no-build", "path:" + self.flake)
-
-    def test_names(self):
-        """What a flake that uses ours refers to."""
-        shown = json.loads(self.nix("flake", "show", "--json", "path:" + self.flake))
-        for output in ("packages", "checks", "devShells", "formatter"):
-            self.assertEqual(sorted(shown[output]), SYSTEMS, output)
-        for system in SYSTEMS:
-            self.assertEqual(sorted(shown["packages"][system]), ["default", "zmqcat"])
-            self.assertIn("default", shown["devShells"][system])
-            self.assertNotEqual(shown["checks"][system], {})
-        self.assertIn("default", shown["overlays"])
-        self.assertIn("default", shown["nixosModules"])
-
-    def test_version(self):
-        with open(os.path.join(ROOT, "Makefile")) as f:
-            version = re.search(r"^VERSION := (.*)$", f.read(), re.M).group(1)
-        got = self.nix("eval", "--raw", "path:%s#packages.x86_64-linux.default.version"
-                       % self.flake)
-        self.assertEqual(got, version)
-
-    if LONG:
-        def test_package_builds(self):
-            """With make and the compiler of this machine."""
-            shutil.copytree(ROOT, self.flake, dirs_exist_ok=True, ignore=shutil.ignore_patterns(
-                "build", "build-*", ".git", "__pycache__"))
-            built = self.nix("build", "--no-link", "--json", "path:%s#zmqcat" % self.flake,
-                             timeout=600)
-            out = json.loads(built)[0]["outputs"]["out"]
-            for path in ("bin/zmqcat", "bin/zmqcat-hub", "bin/zmqcat-spoke", "include/zmqcat.h",
-                         "lib/pkgconfig/zmqcat.pc", "share/man/man1/zmqcat.1"):
-                self.assertTrue(os.path.exists(os.path.join(out, path)), path)
-            for name in ("zmqcat", "zmqcat-hub", "zmqcat-spoke"):
-                shown = subprocess.run([os.path.join(out, "bin", name), "--version"], text=True,
-                                       capture_output=True)
-                self.assertEqual((shown.returncode, shown.stderr), (0, ""))
-                self.assertIn(name, shown.stdout)
+    def test_tmpfiles(self):
+        """The lines that NixOS makes of the mailbox's directory."""
+        if os.geteuid() != 0:
+            harness.skip("needs root to make what belongs to others")
+        for settings, modes in ((HUB + 'mailbox = "/srv/bus/m"; user = "root"; group = "root";',
+                                 [0o700, 0o700]),
+                                (HUB + 'mailbox = "/srv/bus/m.json"; user = "root"; '
+                                 'group = "root";', [0o700, 0o755])):
+            root = harness.tempdir()
+            (path, rule), = ev.evaluate(settings)["tmpfiles"]["10-zmqcat"].items()
+            line = "d '%s' %s %s %s - -\n" % (path, *(rule["d"][k] for k in ("mode", "user",
+                                                                            "group")))
+            found = []
+            for _ in modes:
+                subprocess.run(["systemd-tmpfiles", "--create", "--root=" + root, "-"], input=line,
+                               text=True, check=True)
+                found.append(os.stat(root + path).st_mode & 0o777)
+                os.chmod(root + path, 0o755)
+            self.assertEqual(found, modes, settings)
 
 
 if __name__ == "__main__":

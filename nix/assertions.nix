@@ -1,0 +1,150 @@
+# What services.zmqcat refuses, each with what to write instead.
+{
+  lib,
+  cfg,
+  # What common.nix found out.
+  facts,
+}:
+let
+  inherit (facts)
+    allowFile
+    badAllow
+    badArgs
+    badForward
+    badListen
+    derpMap
+    fileMailbox
+    hidden
+    hub
+    keyFile
+    listen
+    locals
+    mailbox
+    normal
+    pathMax
+    readOnly
+    region
+    state
+    tokenFile
+    under
+    underAny
+    ;
+  notInStore = name: path: {
+    assertion = path == null || !under builtins.storeDir path;
+    message = ''
+      services.zmqcat.${name}: everybody can read the Nix store, where ${toString path} lies.
+      Write the path of a file that is put there at run time, as a string:
+      "/run/secrets/zmqcat".'';
+  };
+  noLiteral = name: value: {
+    assertion = !builtins.isPath value || under builtins.storeDir (toString value);
+    message = ''
+      services.zmqcat.${name}: ${toString value} without quotes is a file of this configuration,
+      which may end in the store. Write the path of a file of the running host, as a string:
+      "/run/secrets/zmqcat".'';
+  };
+  plainPath = name: path: {
+    assertion = path == null || normal path;
+    message = "services.zmqcat.${name}: write ${toString path} without //, /. and /..";
+  };
+  forHub = name: unset: instead: {
+    assertion = hub || unset;
+    message = "services.zmqcat.${name} is for a hub. Of a spoke remove it${instead}.";
+  };
+  forTunnel = name: unset: {
+    assertion = !(hub && cfg.local) || unset;
+    message = "services.zmqcat.${name} is about the tunnel: remove it, or write local = false.";
+  };
+  seen = name: path: {
+    assertion = path == null || under builtins.storeDir path || !underAny hidden path;
+    message = ''
+      services.zmqcat.${name}: the service does not see ${toString path}. Write a path outside
+      ${builtins.concatStringsSep ", " hidden}, such as "${state}/${name}".'';
+  };
+  listed = values: builtins.concatStringsSep "\", \"" (map toString values);
+  refuse = bad: message: {
+    assertion = !bad;
+    inherit message;
+  };
+in
+[
+  (refuse (!hub && tokenFile == null) ''
+    services.zmqcat.tokenFile: a spoke needs the token of its hub. Write the path of a file
+    that holds what `zmqcat token` prints there:
+    tokenFile = "/run/secrets/zmqcat-join-token".'')
+  (refuse (hub && tokenFile != null) ''
+    services.zmqcat.tokenFile is for a spoke. A hub makes its token itself, from its identity:
+    remove tokenFile, or write keyFile = "${toString tokenFile}" if that file is a key file.'')
+  (forHub "allow" (cfg.allow == [ ]) ": the hub's configuration lists who may come in")
+  (forHub "allowFile" (allowFile == null) ": the hub's configuration names who may come in")
+  (forHub "mailbox" (mailbox == null) ": the hub keeps the mailboxes")
+  (forHub "fsync" (cfg.fsync == "always") ": the hub keeps the mailboxes")
+  (forHub "region" (region == null) ": the token names the relay")
+  (forHub "local" (!cfg.local) ", or write role = \"hub\" for a bus of this host only")
+  (forTunnel "allow" (cfg.allow == [ ]))
+  (forTunnel "allowFile" (allowFile == null))
+  (forTunnel "keyFile" (keyFile == null))
+  (forTunnel "forward" (cfg.forward == [ ]))
+  (forTunnel "derpMap" (derpMap == null))
+  (forTunnel "region" (region == null))
+  (notInStore "tokenFile" tokenFile)
+  (notInStore "keyFile" keyFile)
+  (noLiteral "tokenFile" cfg.tokenFile)
+  (noLiteral "keyFile" cfg.keyFile)
+  (plainPath "mailbox" mailbox)
+  (plainPath "keyFile" keyFile)
+  (plainPath "tokenFile" tokenFile)
+  (seen "allowFile" allowFile)
+  (seen "derpMap" derpMap)
+  (refuse (derpMap != null && builtins.match "https?://[^/]+.*|/.*" derpMap == null) ''
+    services.zmqcat.derpMap: "${toString derpMap}" is neither an address nor a path. Write
+    "https://host/derpmap.json" or "/path/derpmap.json".'')
+  (refuse
+    (
+      region != null
+      && builtins.match "([A-Za-z0-9.-]+|\\[[0-9a-fA-F:.]+])(:[0-9]+)?" region == null
+    )
+    ''
+      services.zmqcat.region: "${toString region}" is no relay. Write the number of a region of the
+      map, or "relay.example.org", with ":port" if that is not 443.''
+  )
+  (refuse (badAllow != [ ]) ''
+    services.zmqcat.allow: "${listed badAllow}" is no node key. Write nodekey: and 64
+    small hex digits, as `zmqcat nodekey FILE` prints them at the spoke.'')
+  (refuse (badListen != [ ] || listen == [ ]) ''
+    services.zmqcat.listen: "${listed badListen}" cannot be listened on. Write one or more of
+    "unix:///path" (at most ${toString pathMax} bytes), "tcp://127.0.0.1:port" and
+    "tcp://[::1]:port", with an address instead of a name.'')
+  (refuse (badForward != [ ]) (
+    if hub then
+      ''
+        services.zmqcat.forward: "${listed badForward}" cannot be offered. Of a hub write ports of
+        127.0.0.1, such as 5432, other than 7, which is the bus; a spoke may show them at
+        another.''
+    else
+      ''
+        services.zmqcat.forward: "${listed badForward}" cannot be shown here. The service may not
+        use ports below 1024, or above 65535: write "8080:80" to show port 80 of the hub at 8080.''
+  ))
+  (refuse (lib.unique locals != locals) ''
+    services.zmqcat.forward: a port is there twice. Write each once; a spoke shows ports that are
+    the same at another, such as "8080:80".'')
+  (refuse (builtins.length cfg.forward > 32)
+    "services.zmqcat.forward: ${toString (builtins.length cfg.forward)} ports. Write 32 at most.")
+  (refuse (badArgs != [ ]) ''
+    services.zmqcat.extraArgs: a token there can be read by everybody. Put it into a file and write
+    tokenFile = "/run/secrets/zmqcat-join-token".'')
+  (refuse (mailbox != null && (mailbox == state || underAny readOnly mailbox)) ''
+    services.zmqcat.mailbox: ${toString mailbox} cannot be written by the service. Write
+    "${state}/mailbox", or a directory on a disk of its own such as "/srv/zmqcat".'')
+  (refuse
+    (
+      mailbox != null
+      && !underAny readOnly mailbox
+      && (mailbox == "/" || fileMailbox && builtins.dirOf (builtins.dirOf mailbox) == "/")
+    )
+    ''
+      services.zmqcat.mailbox: beside ${toString mailbox} the service would have to write. Move it
+      into a directory of its own and write that path, such as "${state}/mailbox.json".''
+  )
+]

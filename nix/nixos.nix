@@ -1,0 +1,193 @@
+# services.zmqcat for NixOS: one hub or one spoke, as in systemd/*, with its sockets.
+{
+  config,
+  lib,
+  pkgs,
+  ...
+}:
+let
+  inherit (lib) mkIf optional optionals;
+  cfg = config.services.zmqcat;
+  socket = "/run/zmqcat/zmqcat.sock";
+  common = import ./common.nix {
+    inherit lib cfg;
+    pathMax = 107;
+  };
+  inherit (common)
+    fileMailbox
+    hub
+    keyFile
+    ownKey
+    role
+    tokenFile
+    unit
+    writable
+    ;
+  sockets = [
+    "${unit}.socket"
+    "${unit}-control.socket"
+  ];
+  man = [ "man:${unit}(8)" ];
+
+  # systemd expands % everywhere, and $ in command lines.
+  percent = builtins.replaceStrings [ "%" ] [ "%%" ];
+  quote = value: percent (builtins.toJSON value);
+  argument =
+    value:
+    if value == "%d/key" || builtins.match "[A-Za-z0-9_./:=,@+-]+" value != null then
+      value
+    else
+      builtins.replaceStrings [ "$" ] [ "$$" ] (quote value);
+  stream =
+    a:
+    if a ? path then
+      percent a.path
+    else if a.v6 then
+      "[${a.host}]:${toString a.port}"
+    else
+      "${a.host}:${toString a.port}";
+
+  # The list as a file, so that a change of it is a reload: nobody is thrown out who may stay.
+  listedAllow = hub && cfg.allow != [ ] && common.allowNamed == [ ];
+  arguments = common.arguments {
+    allowArguments =
+      if listedAllow then
+        [
+          "--allow-file"
+          "/etc/zmqcat/allow"
+        ]
+      else
+        common.allowEach ++ common.allowNamed;
+    keyArgument = if ownKey then keyFile else "%d/key";
+  };
+  credentials =
+    optional (tokenFile != null) "token:${percent tokenFile}"
+    ++ optional (keyFile != null && !ownKey) "key:${percent keyFile}";
+in
+{
+  options.services.zmqcat = import ./options.nix {
+    inherit
+      lib
+      pkgs
+      cfg
+      socket
+      ;
+  };
+
+  config = mkIf cfg.enable {
+    inherit (common) assertions warnings;
+
+    environment.systemPackages = [ cfg.package ];
+    environment.etc = mkIf listedAllow {
+      "zmqcat/allow".text = lib.concatMapStrings (key: "${key}\n") cfg.allow;
+    };
+    networking.firewall.allowedTCPPorts = mkIf cfg.openFirewall (map (a: a.port) common.open);
+
+    users.users = mkIf (cfg.user == "zmqcat") {
+      zmqcat = {
+        isSystemUser = true;
+        group = cfg.group;
+        home = common.state;
+        description = "zmqcat mailbox bus";
+      };
+    };
+    users.groups = mkIf (cfg.group == "zmqcat" || cfg.socketUsers != [ ]) {
+      ${cfg.group}.members = cfg.socketUsers;
+    };
+
+    systemd.sockets.${unit} = {
+      description = "zmqcat ${role}, socket";
+      documentation = man;
+      wantedBy = [ "sockets.target" ];
+      listenStreams = map stream common.addresses;
+      socketConfig = {
+        FileDescriptorName = "bus";
+        Service = "${unit}.service";
+        SocketMode = "0660";
+        SocketGroup = cfg.group;
+        DirectoryMode = "0755";
+        RemoveOnStop = true;
+        Backlog = 4096;
+        # A daemon that cannot start is not started again by every client that knocks.
+        TriggerLimitIntervalSec = "10s";
+        TriggerLimitBurst = 5;
+      };
+    };
+
+    systemd.sockets."${unit}-control" = {
+      description = "zmqcat ${role}, control socket";
+      documentation = man;
+      wantedBy = [ "sockets.target" ];
+      listenStreams = [ "/run/zmqcat/control.sock" ];
+      socketConfig = {
+        FileDescriptorName = "control";
+        Service = "${unit}.service";
+        SocketMode = "0600";
+        DirectoryMode = "0755";
+        RemoveOnStop = true;
+        TriggerLimitIntervalSec = "10s";
+        TriggerLimitBurst = 5;
+      };
+    };
+
+    # The daemon itself may not make a directory there. That of a mailbox file is left as it is
+    # when it exists.
+    systemd.tmpfiles.settings = mkIf (writable != null) {
+      "10-zmqcat".${percent writable}.d =
+        builtins.mapAttrs (_: value: if fileMailbox then ":${value}" else value)
+          {
+            mode = "0700";
+            inherit (cfg) user group;
+          };
+    };
+
+    systemd.services.${unit} = {
+      description = "zmqcat ${role}";
+      documentation = man;
+      wantedBy = [ "multi-user.target" ];
+      aliases = [ "zmqcat.service" ];
+      requires = sockets;
+      wants = optional (!cfg.local) "network-online.target";
+      after =
+        sockets
+        ++ optionals (!cfg.local) [
+          "network-online.target"
+          "nss-lookup.target"
+        ];
+      # A token that comes late, or a disk that is away for an hour, is met by the next attempt.
+      startLimitIntervalSec = 0;
+      # A switch restarts the service and leaves its sockets, where clients wait meanwhile.
+      stopIfChanged = false;
+      reloadTriggers = optional listedAllow config.environment.etc."zmqcat/allow".source;
+      unitConfig = mkIf (writable != null) { RequiresMountsFor = quote writable; };
+      serviceConfig =
+        import ./hardening.nix
+        // {
+          Type = "notify";
+          NotifyAccess = "main";
+          ExecStart = builtins.concatStringsSep " " (
+            [ "${cfg.package}/bin/${unit}" ] ++ map argument arguments
+          );
+          Sockets = sockets;
+          User = cfg.user;
+          Group = cfg.group;
+          StateDirectory = "zmqcat";
+          StateDirectoryMode = "0700";
+          LoadCredential = credentials;
+          ReadWritePaths = optional (writable != null) (quote writable);
+          Restart = "on-failure";
+          RestartSec = if hub then 1 else 5;
+          # What cannot be used stays so until somebody changes it.
+          RestartPreventExitStatus = 78;
+          WatchdogSec = 30;
+          TimeoutStopSec = 10;
+        }
+        // lib.optionalAttrs hub {
+          # A spoke's credential stays what it is: no reload.
+          ExecReload = "/bin/sh -c 'kill -HUP $MAINPID'";
+          # Reading a large log back takes its time.
+          TimeoutStartSec = "15min";
+        };
+    };
+  };
+}

@@ -1,0 +1,65 @@
+# A hub and three spokes as NixOS machines: one that may come in, one that may not, one with a
+# wrong token. `nix build .#checks.x86_64-linux.nixos` runs it; scenario.py says what happens.
+{ ... }:
+let
+  # Users and how secrets get there are the same everywhere.
+  common = {
+    imports = [ ../nixos.nix ];
+    services.zmqcat = {
+      enable = true;
+      socketUsers = [ "alice" ];
+    };
+    users.users.alice.isNormalUser = true;
+    users.users.mallory.isNormalUser = true;
+  };
+  spoke = {
+    imports = [ common ];
+    services.zmqcat = {
+      role = "spoke";
+      # As agenix places it: of root, mode 0400, behind a link.
+      tokenFile = "/run/agenix/token";
+      extraArgs = [
+        "--wait-hub"
+        "5s"
+      ];
+    };
+  };
+in
+{
+  name = "zmqcat";
+
+  nodes.hub =
+    {
+      config,
+      pkgs,
+      ...
+    }:
+    {
+      imports = [ common ];
+      services.zmqcat = {
+        role = "hub";
+        mailbox = "/srv/bus/mailbox";
+        allowFile = "/srv/allow";
+        derpMap = "/run/relay/map.json";
+        compatSocket = true;
+      };
+      # There is no other relay in this network.
+      systemd.services.relay = {
+        wantedBy = [ "multi-user.target" ];
+        before = [ "zmqcat-hub.service" ];
+        serviceConfig = {
+          ExecStart =
+            "${pkgs.callPackage ./relay.nix { }}/bin/relay --dir /run/relay --port 443"
+            + " --address ${config.networking.primaryIPAddress}";
+          RuntimeDirectory = "relay";
+          RuntimeDirectoryPreserve = true;
+        };
+      };
+      networking.firewall.allowedTCPPorts = [ 443 ];
+    };
+  nodes.allowed = spoke;
+  nodes.denied = spoke;
+  nodes.wrong = spoke;
+
+  testScript = builtins.readFile ./scenario.py;
+}
