@@ -71,7 +71,8 @@ def read(path):
 
 FILES = tracked()
 C_FILES = [p for p in FILES if p.endswith((".c", ".h"))]
-PY_FILES = [p for p in FILES if p.endswith(".py") or p in ("tests/run", "bench/run")]
+PY_FILES = [p for p in FILES if p.endswith(".py")
+            or p in ("tests/run", "bench/run", "bench/count")]
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 
 
