@@ -161,8 +161,15 @@ void zc_broker_want_dispatch(struct zc_broker *b, struct zc_mailbox *mb)
 
 static void dispatch_all(struct zc_broker *b)
 {
+    struct zc_list turn; /* one that is long comes back for the next one */
+    zc_list_init(&turn);
     while (!zc_list_empty(&b->dispatch)) {
         struct zc_list *l = b->dispatch.next;
+        zc_list_remove(l);
+        zc_list_push(&turn, l);
+    }
+    while (!zc_list_empty(&turn)) {
+        struct zc_list *l = turn.next;
         zc_list_remove(l);
         zc_gift_dispatch(b, ZC_CONTAINER(l, struct zc_mailbox, dispatch));
     }

@@ -12,6 +12,10 @@
 #include "zmqc/scope.h"
 #include "zmqc/settle.h"
 
+#define LOOKS_COST 64 /* that many looks of a filter cost as much as a frame */
+/* Looks of one call: after that others have their turn, and it goes on in the next one. */
+#define LOOKS_MAX 262144
+
 /* The line that w stands in. */
 static struct zc_line_up *line_of(const struct zc_waiter *w)
 {
@@ -72,6 +76,10 @@ void zc_gift_wait(struct zc_broker *b, struct zc_session *s, struct zc_mailbox *
 
 void zc_gift_waiter_timeout(struct zc_broker *b, struct zc_waiter *w)
 {
+    /* There may be something for it: it is being looked for. */
+    if (zc_list_linked(&w->mailbox->dispatch) &&
+        zc_heap_set(&b->timers, &w->timer, zc_mono_add_ms(b->now.mono, 1)) == 0)
+        return;
     zc_reply_gift_err(b, w->session, zc_slice(w->id, w->id_len), "empty", "mailbox: empty");
     zc_gift_waiter_free(b, w);
 }
@@ -132,34 +140,36 @@ static struct zc_waiter *first_in(const struct zc_line_up *line)
     return l != NULL ? ZC_CONTAINER(l, struct zc_waiter, in_mailbox) : NULL;
 }
 
-/* Next message for the group (NULL: for all) that is still alive. */
+/* Next message for w that is still alive. */
 static struct zc_message *next_message(struct zc_broker *b, struct zc_mailbox *mb,
-                                       struct zc_group *g)
+                                       struct zc_waiter *w, uint64_t *looked)
 {
+    struct zc_group *g = w->group;
     struct zc_message *m;
-    uint64_t looked = 0;
-    while ((m = g != NULL ? zc_group_find(mb, g, &looked) : zc_mailbox_peek(mb)) != NULL &&
+    uint64_t before = *looked;
+    while ((m = g != NULL ? zc_group_find(mb, g, looked) : zc_mailbox_peek(mb)) != NULL &&
            m->expires.ns <= b->now.mono.ns) {
         mb->waiting++; /* keeps the mailbox while its last message goes */
         zc_message_expire(b, m);
         mb->waiting--;
     }
+    w->session->cost += (uint32_t)((*looked - before) / LOOKS_COST);
     return m;
 }
 
 /* The waiter who came first of those for whom there is something, and that. */
-static struct zc_waiter *next_pair(struct zc_broker *b, struct zc_mailbox *mb,
+static struct zc_waiter *next_pair(struct zc_broker *b, struct zc_mailbox *mb, uint64_t *looked,
                                    struct zc_message **ret_message)
 {
     struct zc_waiter *best = first_in(&mb->line);
-    if (best != NULL && (*ret_message = next_message(b, mb, NULL)) == NULL)
+    if (best != NULL && (*ret_message = next_message(b, mb, best, looked)) == NULL)
         return NULL; /* nothing at all is there */
     for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
         struct zc_group *g = ZC_CONTAINER(l, struct zc_group, link);
         struct zc_waiter *w = first_in(&g->line);
         struct zc_message *m;
         if (w == NULL || (best != NULL && best->turn < w->turn) ||
-            (m = next_message(b, mb, g)) == NULL)
+            (m = next_message(b, mb, w, looked)) == NULL)
             continue;
         best = w;
         *ret_message = m;
@@ -223,13 +233,14 @@ static uint32_t holds(const struct zc_session *s)
     return s->scope != NULL ? s->scope->held : s->deliveries_count;
 }
 
-static void give_leases(struct zc_broker *b, struct zc_mailbox *mb, struct zc_waiter *w)
+static void give_leases(struct zc_broker *b, struct zc_mailbox *mb, struct zc_waiter *w,
+                        uint64_t *looked)
 {
     uint32_t max = w->max > 0 ? w->max : 1;
     struct zc_session *s = w->session;
     struct zc_held *last = NULL;
     struct zc_message *m;
-    for (uint32_t i = 0; i < max && (m = next_message(b, mb, w->group)) != NULL; i++) {
+    for (uint32_t i = 0; i < max && (m = next_message(b, mb, w, looked)) != NULL; i++) {
         if (holds(s) >= ZC_BROKER_LEASES_MAX || (i > 0 && s->congested))
             break;
         struct zc_held *h = give_one_lease(b, w, m);
@@ -252,13 +263,17 @@ void zc_gift_dispatch(struct zc_broker *b, struct zc_mailbox *mb)
     mb->waiting++; /* keeps the mailbox until the end of the loop */
     struct zc_waiter *w;
     struct zc_message *m;
-    while ((w = next_pair(b, mb, &m)) != NULL) {
+    uint64_t looked = 0;
+    zc_list_remove(&mb->dispatch);
+    while (looked < LOOKS_MAX && (w = next_pair(b, mb, &looked, &m)) != NULL) {
         if (w->op == ZC_GIFT_TAKE)
             give_take(b, w, m);
         else
-            give_leases(b, mb, w);
+            give_leases(b, mb, w, &looked);
         zc_gift_waiter_free(b, w);
     }
+    if (looked >= LOOKS_MAX)
+        zc_broker_want_dispatch(b, mb);
     mb->waiting--;
     zc_broker_reap(b, mb);
 }

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct zc_group *at(struct zc_list *l)
 {
@@ -33,6 +34,7 @@ static void group_free(struct zc_mailbox *mb, struct zc_group *g)
     zc_list_remove(&g->link);
     mb->groups_count--;
     free(g->filter);
+    free(g->near);
     free(g);
 }
 
@@ -54,8 +56,8 @@ static struct zc_group *idle(const struct zc_mailbox *mb)
 
 static struct zc_group *group_new(struct zc_mailbox *mb, struct zc_filter *filter)
 {
-    struct zc_group *g = idle(mb);
-    if (mb->groups_count >= ZC_GROUPS_MAX && g != NULL) {
+    struct zc_group *g = mb->groups_count < ZC_GROUPS_MAX ? NULL : idle(mb);
+    if (g != NULL) {
         group_free(mb, g);
         mb->groups_idle--;
     }
@@ -102,18 +104,67 @@ void zc_group_leave(struct zc_mailbox *mb, struct zc_group *g)
     }
 }
 
-/* The oldest match among what came back. */
-static struct zc_message *find_returned(const struct zc_mailbox *mb, const struct zc_group *g,
-                                        uint64_t *looked)
+/* Into near, at its place; the youngest makes room. */
+static void near_add(struct zc_group *g, struct zc_message *m)
+{
+    if (g->near_len == ZC_GROUP_NEAR) {
+        g->more = true;
+        if (m->seq > g->near[0]->seq)
+            return;
+        memmove(g->near, g->near + 1, --g->near_len * sizeof(g->near[0]));
+    }
+    uint32_t i = g->near_len++;
+    for (; i > 0 && g->near[i - 1]->seq < m->seq; i--)
+        g->near[i] = g->near[i - 1];
+    g->near[i] = m;
+    m->watched = true;
+}
+
+static void near_remove(struct zc_group *g, const struct zc_message *m)
+{
+    uint32_t i = g->near_len;
+    while (i > 0 && g->near[i - 1]->seq < m->seq)
+        i--;
+    if (i == 0 || g->near[i - 1] != m)
+        return;
+    g->near_len--;
+    memmove(g->near + i - 1, g->near + i, (g->near_len - (i - 1)) * sizeof(g->near[0]));
+}
+
+/* A look at all that came back: the oldest match, and with memory for it the next ones. */
+static struct zc_message *look_at_returned(const struct zc_mailbox *mb, struct zc_group *g,
+                                           uint64_t *looked)
 {
     struct zc_message *best = NULL;
+    if (g->near == NULL && mb->returned.len > ZC_GROUP_NEAR)
+        g->near = malloc(ZC_GROUP_NEAR * sizeof(struct zc_message *));
+    g->known = g->near != NULL;
+    g->near_len = 0;
+    g->more = false;
     for (uint32_t i = 0; i < mb->returned.len; i++) {
         struct zc_message *m = ZC_CONTAINER(mb->returned.nodes[i], struct zc_message, order);
-        if ((best == NULL || m->seq < best->seq) && zc_filter_allows(g->filter, m->from))
+        if (g->near == NULL && best != NULL && m->seq > best->seq)
+            continue;
+        if (!zc_filter_allows(g->filter, m->from))
+            continue;
+        if (best == NULL || m->seq < best->seq)
             best = m;
+        if (g->near != NULL)
+            near_add(g, m);
     }
     *looked += mb->returned.len;
     return best;
+}
+
+/* The oldest match among what came back. */
+static struct zc_message *find_returned(const struct zc_mailbox *mb, struct zc_group *g,
+                                        uint64_t *looked)
+{
+    g->followed = 0;
+    if (!g->known || (g->near_len == 0 && g->more))
+        return look_at_returned(mb, g, looked);
+    ++*looked;
+    return g->near_len > 0 ? g->near[g->near_len - 1] : NULL;
 }
 
 struct zc_message *zc_group_find(struct zc_mailbox *mb, struct zc_group *g, uint64_t *looked)
@@ -143,13 +194,24 @@ static void step_back(struct zc_group *g, struct zc_message *m)
         stand(g, m);
 }
 
+/* m, which g wants, is in `returned`. Many in a row are left to the next look. */
+static void follow(struct zc_group *g, struct zc_message *m)
+{
+    g->returned = true;
+    g->known = g->known && ++g->followed <= ZC_GROUP_NEAR;
+    /* Those that near does not have are younger than all in it. */
+    if (g->known && (!g->more || (g->near_len > 0 && m->seq < g->near[0]->seq)))
+        near_add(g, m);
+}
+
 void zc_group_returned(struct zc_mailbox *mb, struct zc_message *m)
 {
     for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
+        struct zc_group *g = at(l);
         if (!m->returned)
-            step_back(at(l), m);
-        else if (!at(l)->returned)
-            at(l)->returned = zc_filter_allows(at(l)->filter, m->from);
+            step_back(g, m);
+        else if ((g->known || !g->returned) && zc_filter_allows(g->filter, m->from))
+            follow(g, m);
     }
 }
 
@@ -158,10 +220,12 @@ void zc_group_leaving(struct zc_mailbox *mb, struct zc_message *m)
     if (!m->watched)
         return;
     m->watched = false;
-    struct zc_message *next = after(mb, m);
+    struct zc_message *next = m->returned ? NULL : after(mb, m); /* `at` is in the queue */
     for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
         if (at(l)->at == m)
             stand(at(l), next);
+        if (at(l)->known)
+            near_remove(at(l), m);
     }
 }
 

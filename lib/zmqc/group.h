@@ -4,8 +4,9 @@
  * look a group, a waiter that comes goes on where the ones before it stopped, and whoever has no
  * filter pays nothing.
  *
- * Everything before `at` in the queue was looked at and is not for this group, but for what came
- * back since (`returned`).
+ * Everything before `at` in the queue was looked at and is not for this group. What came back is in
+ * no order that a group could remember its place in: of that it keeps the oldest ones it wants, so
+ * that it looks at all of it once for ZC_GROUP_NEAR messages that go to it or come back.
  */
 #ifndef ZC_ZMQC_GROUP_H
 #define ZC_ZMQC_GROUP_H
@@ -15,6 +16,7 @@
 
 #define ZC_GROUPS_MAX 1024 /* different filters that wait on one mailbox */
 #define ZC_GROUPS_IDLE 16  /* kept without waiters, for what they remember */
+#define ZC_GROUP_NEAR 128
 
 struct zc_group {
     struct zc_list link; /* in its mailbox; those that had waiters last come last */
@@ -23,6 +25,12 @@ struct zc_group {
     struct zc_message *at; /* first of the queue that was not looked at, or NULL */
     uint32_t waiting;      /* its waiters, parked ones too */
     bool returned;         /* something for it may be in `returned` of the mailbox */
+    /* The oldest of `returned` that it wants, the oldest last; NULL while there are few in all. */
+    struct zc_message **near;
+    uint32_t near_len;
+    bool known;        /* near is right */
+    bool more;         /* there may be younger ones that it wants as well */
+    uint32_t followed; /* came back since it was last asked for one */
 };
 
 /* The group of that filter, which it takes over. NULL, filter freed: no memory, or ZC_GROUPS_MAX

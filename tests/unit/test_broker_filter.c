@@ -268,3 +268,41 @@ TEST(the_filters_of_a_mailbox_are_bounded)
     }
     bus_end();
 }
+
+/* Much comes back at once and hundreds with filters of their own wait for it: others have their
+ * turn before all are served. */
+TEST(long_searches_are_cut)
+{
+    enum { WAITERS = 300, HELD = 4000 };
+    start(10000);
+    struct zc_session *p = bus_attach(), *w = bus_attach(), *worker = bus_attach();
+    struct zc_hub_stats st;
+    char filter[24];
+    for (int i = 0; i < HELD; i++)
+        put(p, "a", i);
+    for (int i = 0; i < HELD; i++)
+        bus_call(worker, "{\"op\":\"reserve\",\"name\":\"q\"}");
+    put(p, "x", 0); /* stays, and is younger: what comes back is not in the queue */
+    for (int i = 0; i < WAITERS; i++) {
+        snprintf(filter, sizeof(filter), "!n%d,!x", i);
+        CHECK(strcmp(reserve(w, filter, ",\"wait\":1"), "") == 0);
+    }
+    zc_hub_detach(bus_hub, worker, bus_now);
+    zc_hub_stats(bus_hub, &st);
+    CHECK(st.leased > 0 && st.leased < WAITERS);
+    CHECK(zc_hub_deadline(bus_hub).ns <= bus_now.mono.ns);
+    HAS(bus_call(p, "{\"op\":\"ping\"}"), "pong");
+    /* Who does not want to wait is not told that it is empty, nor those whose wait is over now. */
+    bus_send(w, "{\"op\":\"reserve\",\"name\":\"q\",\"filter\":\"!y,!x\",\"wait\":0}");
+    zc_hub_stats(bus_hub, &st);
+    CHECK(st.leased < WAITERS);
+    bus_now.mono.ns += 1000 * ZC_NS_PER_MS;
+    for (int i = 0; i < 20; i++) {
+        zc_hub_tick(bus_hub, bus_now);
+        CHECK(strstr(bus_recv(w), "empty") == NULL);
+    }
+    zc_hub_stats(bus_hub, &st);
+    CHECK_INT(st.leased, WAITERS + 1);
+    CHECK_INT(st.waiters, 0);
+    bus_end();
+}
