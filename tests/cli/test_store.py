@@ -201,8 +201,8 @@ class Store(harness.Case):
         # An empty directory takes them too, and an empty import changes nothing.
         os.mkdir(again + "2")
         os.chmod(again + "2", 0o2750)
-        for data in (out, b""):
-            self.ok(store("import", again + "2", stdin=data))
+        for data, slashes in ((out, "/"), (b"", "//")):
+            self.ok(store("import", again + "2" + slashes, stdin=data))
             self.assertEqual(os.stat(again + "2").st_mode & 0o7777, 0o2750)
             self.assertEqual(sorted(f for f in os.listdir(again + "2") if "." not in f), ["lock"])
         self.assertEqual(self.ok(store("export", again + "2")), out)
