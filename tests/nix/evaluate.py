@@ -64,12 +64,18 @@ def nix(*argv, store=None, cwd=None, timeout=60):
                           stdin=subprocess.DEVNULL, timeout=timeout * SLOW)
 
 
+def named(variable, name):
+    """Where the environment variable or NIX_PATH has what is called so; else None."""
+    path = os.environ.get(variable)
+    if path is None and shutil.which("nix-instantiate"):
+        path = nix("nix-instantiate", "--find-file", name).stdout.strip()
+    return os.path.abspath(path) if path else None
+
+
 def nixpkgs():
-    """Where ZMQCAT_NIXPKGS or NIX_PATH has a nixpkgs, or its lib; else None."""
-    named = os.environ.get("ZMQCAT_NIXPKGS")
-    if named is None and shutil.which("nix-instantiate"):
-        named = nix("nix-instantiate", "--find-file", "nixpkgs/lib").stdout.strip()[:-len("/lib")]
-    return os.path.join(os.path.abspath(named), "lib") if named else None
+    """The lib of a nixpkgs; else None."""
+    found = named("ZMQCAT_NIXPKGS", "nixpkgs")
+    return os.path.join(found, "lib") if found else None
 
 
 def expression(settings, system="nixos", lib=None, module=None, package="/nowhere"):
@@ -111,6 +117,41 @@ def options(lib=None, system="nixos"):
             default = o ? default || o ? defaultText;
         }) evaluated.options.services.zmqcat""" % (lib or HERE + "/lib.nix", HERE, system, ROOT,
                                                    system))
+
+
+def real_darwin(settings, lib, darwin):
+    """What nix-darwin itself would do, with packages that are names only."""
+    return value("""
+        let
+            lib = import %s;
+            made = name: { type = "derivation"; inherit name; outPath = "/nowhere"; };
+            pkgs = lib.genAttrs [ "gnugrep" "coreutils" "bashInteractive" ] made // {
+                stdenv.shell = "/bin/bash";
+                callPackage = _: _: made "zmqcat";
+                runCommand = name: _: _: made name;
+                writeScript = _: text: text;
+                inherit lib;
+            };
+            config = (import %s/eval-config.nix {
+                inherit lib;
+                enableNixpkgsReleaseCheck = false;
+                modules = [ %s/nix/darwin.nix {
+                    services.zmqcat = { enable = true; %s };
+                    nix.enable = false;
+                    system.stateVersion = 6;
+                    _module.args.pkgs = lib.mkForce pkgs;
+                } ];
+            }).config;
+            ours = lib.filterAttrs (n: _: lib.hasPrefix "org.zmqcat" n);
+            script = name: config.system.activationScripts.${name}.text;
+        in {
+            refused = map (a: a.message) (builtins.filter
+                (a: !a.assertion && lib.hasInfix "zmqcat" a.message) config.assertions);
+            plists = builtins.mapAttrs (_: p: p.text) (ours config.environment.launchDaemons);
+            activation = script "launchd";
+            users = script "users";
+            groups = script "groups";
+        }""" % (lib, darwin, ROOT, settings))
 
 
 def evaluate_each(settings, **more):
