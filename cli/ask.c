@@ -7,7 +7,9 @@
 #include "say.h"
 #include "verbs.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -18,6 +20,7 @@
 
 #define RETRIES_DEFAULT 3
 #define PING_MS 10000
+#define PATH_MS 2000
 
 static int abandoned(const struct zmqcat *bus, uint64_t attempts)
 {
@@ -121,6 +124,18 @@ static void add_path(struct zc_out *out, uint8_t *json, size_t len)
     zc_out_str(out, text);
 }
 
+/* A zmqcat_poll_fn with a deadline. */
+static int poll_until(void *data, struct pollfd *hub, int timeout_ms)
+{
+    const int64_t *end_ms = data;
+    int64_t left = *end_ms - zc_clock_ms();
+    if (left <= 0) {
+        errno = ECANCELED;
+        return -1;
+    }
+    return poll(hub, 1, timeout_ms < 0 || timeout_ms > left ? (int)left : timeout_ms);
+}
+
 /* Asks the control socket for the path; where it cannot be had there is no line. */
 static void ask_path(const struct zc_args *args, struct zc_out *out)
 {
@@ -128,7 +143,9 @@ static void ask_path(const struct zc_args *args, struct zc_out *out)
     struct zc_buf copy = {0};
     const char *json;
     size_t len;
-    if (zmqcat_open_control(NULL, args->listen, &control) == ZMQCAT_OK &&
+    int64_t end_ms = zc_clock_ms() + PATH_MS;
+    if (zmqcat_open_control_polled(NULL, args->listen, poll_until, &end_ms, &control) ==
+            ZMQCAT_OK &&
         zmqcat_query(control, "status", NULL, 0, NULL, &json, &len) == ZMQCAT_OK &&
         zc_buf_append(&copy, json, len) == 0)
         add_path(out, copy.data, copy.len);

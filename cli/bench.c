@@ -5,25 +5,22 @@
  */
 #include "bench.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "open.h"
 #include "say.h"
+#include "signals.h"
 #include "verbs.h"
 
 #define CHUNK_MAX 500
-
-static volatile sig_atomic_t ended_by;
-
-static void on_signal(int sig)
-{
-    ended_by = sig;
-}
+#define LAST_S 2 /* to empty the mailbox, after a signal */
 
 static int by_size(const void *a, const void *b)
 {
@@ -68,7 +65,7 @@ static int run_row(struct zc_bench *b, size_t i)
     int rc = zc_bench_rows[i].run(b);
     if (rc != ZMQCAT_OK)
         return rc > 0 ? rc : zc_say_bus(b->args, b->bus, rc);
-    if (ended_by != 0)
+    if (zc_signals_count() > 0)
         return 1;
     rc = zc_bench_empty(b);
     if (rc != ZMQCAT_OK)
@@ -98,20 +95,38 @@ static int check_rows(const struct zc_args *args)
     return 0;
 }
 
+/* The member `mailbox-cap` of the limits in what info answered, or 0. */
+static int64_t cap_of(uint8_t *json, size_t len)
+{
+    struct zc_json j;
+    struct zc_slice key;
+    struct zc_json_value v;
+    bool first = true, bad = false;
+    int64_t cap = 0;
+    zc_json_init(&j, json, len);
+    if (!zc_json_eat(&j, '{'))
+        return 0;
+    while (zc_json_member(&j, &first, 1, &key, &bad, &v)) {
+        if (zc_slice_is(key, "limits") && v.type == ZC_JSON_OBJECT)
+            return cap_of((uint8_t *)(uintptr_t)v.text.data, v.text.len); /* in our copy */
+        if (zc_slice_is(key, "mailbox-cap") && v.type == ZC_JSON_NUMBER)
+            return zc_json_int(v.text, &cap) ? cap : 0;
+    }
+    return 0;
+}
+
 /* The hub's limit of messages in a mailbox bounds a chunk. */
 static int find_chunk(struct zc_bench *b)
 {
-    const char *json, *found = NULL;
+    const char *json;
     size_t len;
+    struct zc_buf copy = {0};
+    int64_t cap = 0;
     int rc = zmqcat_query(b->bus, "info", NULL, 0, NULL, &json, &len);
-    static const char key[] = "\"mailbox-cap\":";
-    for (size_t i = 0; rc == ZMQCAT_OK && i + sizeof key < len && found == NULL; i++)
-        if (memcmp(json + i, key, sizeof key - 1) == 0)
-            found = json + i + sizeof key - 1;
-    uint64_t cap = 0;
-    for (; found != NULL && found < json + len && *found >= '0' && *found <= '9'; found++)
-        cap = cap * 10 + (uint64_t)(*found - '0');
-    b->chunk = cap > 0 && cap < CHUNK_MAX ? cap : CHUNK_MAX;
+    if (rc == ZMQCAT_OK && zc_buf_append(&copy, json, len) == 0)
+        cap = cap_of(copy.data, copy.len);
+    zc_buf_done(&copy);
+    b->chunk = cap > 0 && cap < CHUNK_MAX ? (uint64_t)cap : CHUNK_MAX;
     return rc;
 }
 
@@ -139,29 +154,25 @@ static int measure(struct zc_bench *b)
 
 int zc_bench_run(const struct zc_args *args)
 {
-    struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    struct zc_bench b = {.args = args, .ended_by = &ended_by};
+    struct zc_bench b = {.args = args};
     int status = check_rows(args);
     if (status == 0)
-        status = zc_open_bus(args, &b.bus);
+        status = zc_open_polled(args, zc_signals_poll, NULL, &b.bus);
     if (status != 0)
         return status;
     zc_out_init(&b.out, NULL);
     b.payload = malloc(args->size + 1);
     b.samples = malloc(ZC_BENCH_SAMPLES_MAX * sizeof *b.samples);
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
     if (b.payload == NULL || b.samples == NULL)
         status = zc_say_fail(1, args->verb, NULL, "out of memory");
+    else if (!zc_signals_catch(NULL, LAST_S))
+        status = zc_say_fail(1, args->verb, NULL, strerror(errno));
     else
         status = measure(&b);
     zc_out_done(&b.out);
     zmqcat_free(b.bus);
     free(b.payload);
     free(b.samples);
-    if (ended_by != 0) {
-        signal(ended_by, SIG_DFL);
-        raise(ended_by);
-    }
+    zc_signals_end();
     return status;
 }

@@ -2,7 +2,6 @@
 #ifndef ZC_CLI_BENCH_H
 #define ZC_CLI_BENCH_H
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include "args.h"
@@ -17,8 +16,7 @@ struct zc_bench {
     char name[64]; /* of the mailbox and the topic */
     size_t name_len;
     char *payload;
-    uint64_t chunk;                  /* messages in the mailbox at once */
-    volatile sig_atomic_t *ended_by; /* a signal that ends it, or 0 */
+    uint64_t chunk; /* messages in the mailbox at once */
     /* of the row that runs */
     uint32_t *samples; /* us of each operation */
     size_t samples_count;

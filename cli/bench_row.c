@@ -1,5 +1,6 @@
 /* The rows of `bench`: one operation after the other, each timed. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "clock.h"
 #include "open.h"
 #include "say.h"
+#include "signals.h"
 
 #define TIME_MAX_US 2000000 /* of a row, unless --count */
 #define COUNT_MAX 10000000
@@ -16,7 +18,7 @@
 
 static bool more(const struct zc_bench *b)
 {
-    if (*b->ended_by != 0)
+    if (zc_signals_count() > 0)
         return false;
     return b->args->count > 0 ? b->done < b->args->count
                               : b->us < TIME_MAX_US && b->done < COUNT_MAX;
@@ -125,7 +127,7 @@ static int row_pub(struct zc_bench *b)
     struct zmqcat_msg m;
     struct zmqcat_put_options last = {.ttl_ms = 1}; /* its value is forgotten */
     struct zmqcat *sub = NULL;
-    int rc = zc_open_again(b->args, &sub);
+    int rc = zc_open_again(b->args, zc_signals_poll, NULL, &sub);
     if (rc == ZMQCAT_OK)
         rc = zmqcat_sub(sub, b->name, b->name_len);
     int published = ZMQCAT_OK;
@@ -150,9 +152,8 @@ static void answer_requests(const struct zc_bench *b)
     struct zmqcat *bus;
     struct zmqcat_msg m;
     pid_t parent = getppid();
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
-    int rc = zc_open_again(b->args, &bus);
+    zc_signals_default();
+    int rc = zc_open_again(b->args, NULL, NULL, &bus);
     while (rc == ZMQCAT_OK && getppid() == parent) {
         rc = zmqcat_ready(bus, b->name, b->name_len, 1000, &m);
         if (rc == ZMQCAT_OK)

@@ -140,7 +140,7 @@ static void offer_mailboxes(const struct line *l)
     size_t len;
     sigaction(SIGALRM, &act, NULL);
     setitimer(ITIMER_REAL, &limit, NULL);
-    if (zc_open_again(&args, &bus) == ZMQCAT_OK &&
+    if (zc_open_again(&args, NULL, NULL, &bus) == ZMQCAT_OK &&
         zmqcat_query(bus, "list", l->current, strlen(l->current), "\"max\":1000", &json, &len) ==
             ZMQCAT_OK)
         print_names(l, json, len);

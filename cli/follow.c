@@ -10,43 +10,24 @@
 #include "out.h"
 #include "print.h"
 #include "say.h"
+#include "signals.h"
 #include "verbs.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/check.h"
-
 #define LAST_S 3
 
-static volatile sig_atomic_t stopped_by;
 static int bus_fd;
 
-static void on_signal(int sig)
+/* The hub gives nothing more. */
+static void close_our_half(void)
 {
-    int saved = errno;
-    if (sig == SIGALRM)
-        raise(stopped_by); /* which is ours no more: it ends us */
-    stopped_by = sig;
     shutdown(bus_fd, SHUT_WR);
-    alarm(LAST_S);
-    errno = saved;
-}
-
-static void catch_signals(const struct zmqcat *bus)
-{
-    static const int all[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction act = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
-    sigaction(SIGALRM, &act, NULL);
-    bus_fd = zmqcat_fd(bus);
-    for (size_t i = 0; i < ZC_ARRAY_LEN(all); i++)
-        if (sigaction(all[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(all[i], &act, NULL);
 }
 
 /* Waits for the hub, at most to deadline_ms (negative: for ever). False: the reader has gone. */
@@ -153,11 +134,13 @@ int zc_follow_take(const struct zc_args *args)
         return status;
     struct zc_out out;
     zc_out_init(&out, bus);
-    catch_signals(bus);
+    bus_fd = zmqcat_fd(bus);
+    if (!zc_signals_catch(close_our_half, LAST_S))
+        status = zc_say_fail(1, args->verb, NULL, strerror(errno));
     for (uint64_t n = 0; status == 0 && (args->count == 0 || n < args->count); n++) {
         struct zmqcat_msg m;
         int rc = take(args, bus, &out, &m);
-        if (out.gone || (rc != ZMQCAT_OK && stopped_by != 0))
+        if (out.gone || (rc != ZMQCAT_OK && zc_signals_count() > 0))
             break;
         if (rc != ZMQCAT_OK) {
             status = zc_say_bus(args, bus, rc);
@@ -168,10 +151,7 @@ int zc_follow_take(const struct zc_args *args)
     }
     status = out.gone ? 0 : status;
     zc_out_done(&out);
-    if (stopped_by != 0) { /* as whoever waits for us expects it */
-        signal(stopped_by, SIG_DFL);
-        raise(stopped_by);
-    }
+    zc_signals_end();
     zmqcat_free(bus);
     return status;
 }

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,28 +20,13 @@
 #include "open.h"
 #include "payload.h"
 #include "say.h"
+#include "signals.h"
 #include "verbs.h"
 
 #define READ_SIZE 65536
 #define LINE_MAX_BYTES (2u << 20) /* more than a frame can carry */
 #define ANSWER_MS 60000
-
-static volatile sig_atomic_t stopped_by;
-
-static void on_signal(int sig)
-{
-    stopped_by = sig;
-}
-
-/* The first signal ends the sending, with the report; a second one ends all. */
-static void catch_signals(void)
-{
-    static const int all[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction act = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
-    for (size_t i = 0; i < ZC_ARRAY_LEN(all); i++)
-        if (sigaction(all[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(all[i], &act, NULL);
-}
+#define LAST_S 2 /* to tell what became of the lines, after a signal */
 
 static void add_run(struct zc_lines *l, uint64_t first, uint64_t last, enum zc_lines_fate fate)
 {
@@ -182,9 +166,10 @@ static void wait_more(struct zc_lines *l)
     if (room(l) && next_line(l, &line, &size))
         return; /* to be sent now */
     bool reads = room(l) && !l->end;
-    struct pollfd p[2] = {{.fd = reads ? l->fd : -1, .events = POLLIN},
-                          {.fd = zmqcat_fd(l->bus), .events = POLLIN}};
-    poll(p, 2, zc_progress_due(&l->progress));
+    struct pollfd p[3] = {{.fd = reads ? l->fd : -1, .events = POLLIN},
+                          {.fd = zmqcat_fd(l->bus), .events = POLLIN},
+                          {.fd = zc_signals_fd(), .events = POLLIN}};
+    poll(p, 3, zc_progress_due(&l->progress));
     if (p[0].revents != 0)
         read_input(l);
 }
@@ -192,8 +177,8 @@ static void wait_more(struct zc_lines *l)
 static void put_all(struct zc_lines *l)
 {
     for (;;) {
-        if (stopped_by != 0 && l->status == 0)
-            fail(l, strsignal(stopped_by), "nothing more is sent");
+        if (zc_signals_count() > 0 && l->status == 0)
+            fail(l, strsignal(zc_signals_first()), "nothing more is sent");
         send_lines(l);
         uint64_t answered = l->answered;
         collect(l, l->status != 0 ? ANSWER_MS : 0);
@@ -231,10 +216,11 @@ int zc_lines_put(const struct zc_args *args)
         return zc_say_usage(args->verb, "--lines and --id: each line needs an id of its own");
     l.status = open_input(&l);
     if (l.status == 0)
-        l.status = zc_open_bus(args, &l.bus);
-    if (l.status == 0) {
+        l.status = zc_open_polled(args, zc_signals_poll, NULL, &l.bus);
+    if (l.status == 0 && !zc_signals_catch(NULL, LAST_S))
+        l.status = fail(&l, "signals", strerror(errno));
+    else if (l.status == 0) {
         l.heard_ms = zc_clock_ms();
-        catch_signals();
         put_all(&l);
         zc_progress_end(&l.progress, l.bytes, l.accepted);
         if (l.status != 0)
@@ -246,9 +232,6 @@ int zc_lines_put(const struct zc_args *args)
         close(l.fd);
     zc_buf_done(&l.in);
     zmqcat_free(l.bus);
-    if (stopped_by != 0) { /* as whoever waits for us expects it */
-        signal(stopped_by, SIG_DFL);
-        raise(stopped_by);
-    }
+    zc_signals_end();
     return l.status;
 }

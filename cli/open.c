@@ -47,18 +47,23 @@ static int opened(const struct zc_args *args, int rc, struct zmqcat *bus, struct
     return status;
 }
 
-/* limit_ms negative: the library's. */
-static int dial(const struct zc_args *args, int64_t limit_ms, struct zmqcat **ret_bus)
+/* How a bus is opened. */
+struct how {
+    int64_t limit_ms; /* negative: the library's */
+    zmqcat_poll_fn *poll;
+    void *data;
+};
+
+static int dial(const struct zc_args *args, const struct how *how, struct zmqcat **ret_bus)
 {
     const char *source, *text = named(args, &source);
-    int rc = limit_ms < 0 ? zmqcat_open(text, args->name, ret_bus)
-                          : zmqcat_open_within(text, args->name, limit_ms, ret_bus);
+    int rc = zmqcat_open_polled(text, args->name, how->limit_ms, how->poll, how->data, ret_bus);
     if (rc == ZMQCAT_OK && args->filter != NULL)
         rc = zmqcat_set_filter(*ret_bus, args->filter);
     return rc;
 }
 
-int zc_open_within(const struct zc_args *args, int64_t limit_ms, struct zmqcat **ret_bus)
+static int open_bus(const struct zc_args *args, const struct how *how, struct zmqcat **ret_bus)
 {
     const char *source, *text = named(args, &source);
     struct zc_address a;
@@ -66,30 +71,45 @@ int zc_open_within(const struct zc_args *args, int64_t limit_ms, struct zmqcat *
     if (status != 0)
         return status;
     struct zmqcat *bus;
-    int rc = dial(args, limit_ms, &bus);
+    int rc = dial(args, how, &bus);
     return opened(args, rc, bus, ret_bus);
+}
+
+int zc_open_within(const struct zc_args *args, int64_t limit_ms, struct zmqcat **ret_bus)
+{
+    return open_bus(args, &(struct how){limit_ms, NULL, NULL}, ret_bus);
+}
+
+int zc_open_polled(const struct zc_args *args, zmqcat_poll_fn *poll, void *data,
+                   struct zmqcat **ret_bus)
+{
+    int64_t wait_ms = args->wait_ms;
+    int64_t limit_ms = wait_ms >= 0 && wait_ms < ANSWER_MS ? ANSWER_MS : wait_ms;
+    return open_bus(args, &(struct how){limit_ms, poll, data}, ret_bus);
 }
 
 int zc_open_bus(const struct zc_args *args, struct zmqcat **ret_bus)
 {
-    int64_t wait_ms = args->wait_ms;
-    return zc_open_within(args, wait_ms >= 0 && wait_ms < ANSWER_MS ? ANSWER_MS : wait_ms, ret_bus);
+    return zc_open_polled(args, NULL, NULL, ret_bus);
 }
 
-int zc_open_again(const struct zc_args *args, struct zmqcat **ret_bus)
+int zc_open_again(const struct zc_args *args, zmqcat_poll_fn *poll, void *data,
+                  struct zmqcat **ret_bus)
 {
-    return dial(args, AGAIN_MS, ret_bus);
+    return dial(args, &(struct how){AGAIN_MS, poll, data}, ret_bus);
 }
 
-int zc_open_control_again(const struct zc_args *args, struct zmqcat **ret_bus)
+int zc_open_control_again(const struct zc_args *args, zmqcat_poll_fn *poll, void *data,
+                          struct zmqcat **ret_bus)
 {
     const char *source;
     bool given = args->control != NULL && args->control[0] != '\0';
-    return zmqcat_open_control(given ? args->control : NULL, given ? NULL : named(args, &source),
-                               ret_bus);
+    return zmqcat_open_control_polled(given ? args->control : NULL,
+                                      given ? NULL : named(args, &source), poll, data, ret_bus);
 }
 
-int zc_open_control(const struct zc_args *args, struct zmqcat **ret_bus)
+int zc_open_control_polled(const struct zc_args *args, zmqcat_poll_fn *poll, void *data,
+                           struct zmqcat **ret_bus)
 {
     const char *source = "--control", *text = args->control;
     bool given = text != NULL && text[0] != '\0';
@@ -100,6 +120,11 @@ int zc_open_control(const struct zc_args *args, struct zmqcat **ret_bus)
     if (status != 0)
         return status;
     struct zmqcat *bus;
-    int rc = zc_open_control_again(args, &bus);
+    int rc = zc_open_control_again(args, poll, data, &bus);
     return opened(args, rc, bus, ret_bus);
+}
+
+int zc_open_control(const struct zc_args *args, struct zmqcat **ret_bus)
+{
+    return zc_open_control_polled(args, NULL, NULL, ret_bus);
 }

@@ -64,6 +64,7 @@ int zc_say_bus(const struct zc_args *args, const struct zmqcat *bus, int rc)
         [-ZMQCAT_PROTOCOL] = 1,
         [-ZMQCAT_ERR] = 1,
         [-ZMQCAT_FULL] = 1,
+        [-ZMQCAT_STOPPED] = 1,
     };
     ZC_ASSERT(rc <= 0 && -rc < (int)ZC_ARRAY_LEN(statuses));
     zc_say_fail(0, args->verb, args->rest_count > 0 ? args->rest[0] : NULL, zmqcat_error_text(bus));

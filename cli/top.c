@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "out.h"
 #include "print.h"
 #include "say.h"
+#include "signals.h"
 #include "table.h"
 #include "verbs.h"
 
@@ -56,15 +56,8 @@ struct top {
     struct look now, before;
     struct termios terminal;
     bool keys; /* the terminal gives single keys */
+    bool quit; /* its user or its reader has gone */
 };
-
-static volatile sig_atomic_t ended;
-
-static void on_signal(int sig)
-{
-    (void)sig;
-    ended = 1;
-}
 
 static const char *value_of(const struct look *look, const char *key)
 {
@@ -192,6 +185,35 @@ static void print_line(struct top *t)
     zc_out_str(&t->out, "\n");
 }
 
+/* Waits for the hub too, when there is one. Returns as poll does; t->quit may have been set. */
+static int wait_once(struct top *t, struct pollfd *hub, int timeout_ms)
+{
+    struct pollfd p[4] = {*hub,
+                          {.fd = zc_signals_fd(), .events = POLLIN},
+                          {.fd = t->keys ? STDIN_FILENO : -1, .events = POLLIN},
+                          {.fd = STDOUT_FILENO}};
+    char key = 0;
+    int n = poll(p, 4, timeout_ms);
+    *hub = p[0];
+    if (n > 0 && p[2].revents != 0 && (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q'))
+        t->quit = true;
+    if (zc_signals_count() > 0 || zc_out_gone(&t->out))
+        t->quit = true;
+    return n < 0 ? n : hub->revents != 0;
+}
+
+/* A zmqcat_poll_fn: an end is not kept waiting by a hub that does not answer. */
+static int wait_for_hub(void *data, struct pollfd *hub, int timeout_ms)
+{
+    struct top *t = data;
+    int n = t->quit ? -1 : wait_once(t, hub, timeout_ms);
+    if (t->quit && n <= 0) {
+        errno = ECANCELED;
+        return -1;
+    }
+    return n;
+}
+
 /* Asks once. Returns 0, or an enum zmqcat_error. */
 static int ask(struct top *t)
 {
@@ -199,7 +221,7 @@ static int ask(struct top *t)
     size_t len;
     int rc = ZMQCAT_OK;
     if (t->bus == NULL)
-        rc = zc_open_control_again(t->args, &t->bus);
+        rc = zc_open_control_again(t->args, wait_for_hub, t, &t->bus);
     if (rc == ZMQCAT_OK)
         rc = zmqcat_query(t->bus, "status", NULL, 0, NULL, &json, &len);
     if (rc != ZMQCAT_OK)
@@ -219,10 +241,11 @@ static int ask(struct top *t)
 static void look_once(struct top *t)
 {
     char text[400];
-    if (ask(t) == ZMQCAT_OK) {
+    int rc = ask(t);
+    if (rc == ZMQCAT_OK)
         t->told = false;
+    if (rc == ZMQCAT_OK || rc == ZMQCAT_STOPPED)
         return;
-    }
     snprintf(text, sizeof text, "%s: waiting until it is back", zmqcat_error_text(t->bus));
     if (t->page)
         draw(t, zmqcat_error_text(t->bus));
@@ -236,31 +259,24 @@ static void look_once(struct top *t)
 /* Waits until the next look, or until there is no reader, no user or no time left. */
 static bool wait_next(struct top *t, int64_t due_ms)
 {
-    while (!ended) {
+    struct pollfd none = {.fd = -1};
+    while (!t->quit) {
         int64_t left = due_ms - zc_clock_ms();
-        struct pollfd p[2] = {{.fd = STDOUT_FILENO},
-                              {.fd = t->keys ? STDIN_FILENO : -1, .events = POLLIN}};
         if (left <= 0)
             return true;
-        char key = 0;
-        poll(p, 2, left > INT32_MAX ? INT32_MAX : (int)left);
-        if (zc_out_gone(&t->out))
-            return false;
-        if (p[1].revents != 0 && (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q'))
-            return false;
+        wait_once(t, &none, left > INT32_MAX ? INT32_MAX : (int)left);
     }
     return false;
 }
 
-static void begin(struct top *t)
+/* Returns 0, or the exit status after saying why not. */
+static int begin(struct top *t)
 {
-    static const int all[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction act = {.sa_handler = on_signal};
     t->page = t->out.terminal && !t->args->json;
     if (!t->page)
-        return;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        sigaction(all[i], &act, NULL);
+        return 0;
+    if (!zc_signals_count_them())
+        return zc_say_fail(1, t->args->verb, NULL, strerror(errno));
     t->keys = isatty(STDIN_FILENO) == 1 && tcgetattr(STDIN_FILENO, &t->terminal) == 0;
     if (t->keys) {
         struct termios raw = t->terminal;
@@ -268,6 +284,7 @@ static void begin(struct top *t)
         tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     }
     zc_out_str(&t->out, PAGE_BEGIN);
+    return 0;
 }
 
 static void finish(struct top *t)
@@ -291,10 +308,10 @@ int zc_top_run(const struct zc_args *args)
     if (t == NULL)
         return zc_say_fail(1, args->verb, NULL, "out of memory");
     t->args = args;
-    int status = zc_open_control(args, &t->bus);
+    int status = zc_open_control_polled(args, wait_for_hub, t, &t->bus);
     zc_out_init(&t->out, NULL);
     if (status == 0)
-        begin(t);
+        status = begin(t);
     for (uint64_t n = 0; status == 0;) {
         int64_t due_ms = zc_clock_ms() + args->interval_ms;
         look_once(t);

@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "open.h"
 #include "say.h"
+#include "signals.h"
 #include "verbs.h"
 
 #define LEASE_DEFAULT_S 60
@@ -26,9 +27,9 @@
 
 static void come_back(struct zc_work *w)
 {
-    zc_work_idle(w->running == 0); /* a signal need not wait for this */
-    int rc = zc_open_again(w->args, &w->bus);
-    zc_work_idle(false);
+    zc_signals_exit_at_once(w->running == 0); /* a signal need not wait for the resolver */
+    int rc = zc_open_again(w->args, zc_work_poll, w, &w->bus);
+    zc_signals_exit_at_once(false);
     if (rc != ZMQCAT_OK) {
         zc_work_away(w, zmqcat_error_text(w->bus));
         return;
@@ -168,17 +169,17 @@ int zc_work_run(const struct zc_args *args)
     if (args->rest_count < 2)
         return zc_say_usage(args->verb, "missing command: work NAME -- COMMAND [ARGUMENT...]");
     int status = zc_work_check_command(args, w.command[0]);
-    if (status == 0)
-        status = zc_open_bus(args, &w.bus);
     if (status != 0)
         return status;
     w.jobs = calloc(w.jobs_count, sizeof *w.jobs);
     w.fds = calloc(w.jobs_count * 2 + 2, sizeof *w.fds);
     if (w.jobs == NULL || w.fds == NULL)
         status = zc_say_fail(1, args->verb, NULL, "out of memory");
-    else if (!zc_work_catch())
+    if (status == 0)
+        status = zc_open_polled(args, zc_work_poll, &w, &w.bus);
+    if (status == 0 && !zc_work_catch())
         status = zc_say_fail(1, args->verb, NULL, strerror(errno));
-    else
+    else if (status == 0)
         status = loop(&w);
     free(w.jobs);
     free(w.fds);

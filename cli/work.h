@@ -19,6 +19,8 @@ struct zc_work {
     bool away;           /* it was said that the hub is */
     bool dry;            /* the hub had nothing within --wait */
     int stops;           /* signals to stop */
+    int signals;         /* of zc_signals_count, those that were seen */
+    int64_t last_at_ms;  /* when the hub is given up, as no command runs any more; 0: not yet */
     int64_t retry_at_ms; /* when the hub is tried again, while it is away */
     int64_t pause_ms;    /* until the try after that */
     int64_t kill_at_ms;  /* when commands that were told to end are killed; -1: never */
@@ -46,11 +48,12 @@ void zc_work_finish(struct zc_work *w, struct zc_job *job);
 int zc_work_check_command(const struct zc_args *args, const char *command);
 /* From here on signals are noted. False: errno says why not. */
 bool zc_work_catch(void);
-/* While true, a signal to stop ends the process at once. */
-void zc_work_idle(bool idle);
 /* Takes in the signals that came: the first lets commands finish, the second ends them. */
 void zc_work_signals(struct zc_work *w);
 /* Waits until there is something to do. */
 void zc_work_wait(struct zc_work *w);
+/* A zmqcat_poll_fn: while the hub keeps us waiting, signals are seen and output is read. After a
+ * signal, what no command runs for any more is given up. */
+int zc_work_poll(void *data, struct pollfd *hub, int timeout_ms);
 
 #endif

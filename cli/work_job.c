@@ -31,7 +31,9 @@ static const char *job_name(const struct zc_job *job, char text[200])
 
 void zc_work_away(struct zc_work *w, const char *why)
 {
-    if (!w->away)
+    if (w->stops > 0)
+        zc_work_note(w, "%s: what it has not heard of is given out again", why);
+    else if (!w->away)
         zc_work_note(w, "%s: waiting until it is back", why);
     w->away = true;
     zmqcat_free(w->bus);

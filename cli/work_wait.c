@@ -1,6 +1,5 @@
 /* Signals and waiting of `work`. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,53 +10,16 @@
 
 #include "clock.h"
 #include "say.h"
+#include "signals.h"
 #include "work.h"
 
 #define CONFIG_STATUS 78
 #define KILL_AFTER_MS 5000
-
-static int wake[2] = {-1, -1};
-static volatile sig_atomic_t stops, idle_now;
-
-static void on_signal(int sig)
-{
-    int saved = errno;
-    if (sig != SIGCHLD && idle_now)
-        _exit(0);
-    if (sig != SIGCHLD && stops < 100)
-        stops++;
-    if (write(wake[1], "", 1) < 0)
-        errno = 0; /* full: it wakes all the same */
-    errno = saved;
-}
+#define KILL_AGAIN_MS 100
 
 bool zc_work_catch(void)
 {
-    static const int all[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP};
-    if (pipe(wake) < 0)
-        return false;
-    for (int i = 0; i < 2; i++) {
-        fcntl(wake[i], F_SETFD, FD_CLOEXEC);
-        fcntl(wake[i], F_SETFL, fcntl(wake[i], F_GETFL) | O_NONBLOCK);
-    }
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
-        if (sigaction(all[i], NULL, &old) < 0)
-            return false;
-        /* What our parent wants ignored stays so, as nohup does. */
-        if (all[i] != SIGCHLD && old.sa_handler == SIG_IGN)
-            continue;
-        if (sigaction(all[i], &act, NULL) < 0)
-            return false;
-    }
-    return true;
-}
-
-void zc_work_idle(bool idle)
-{
-    idle_now = idle;
-    if (idle && stops > 0)
-        _exit(0);
+    return zc_signals_count_them() && zc_signals_of_children();
 }
 
 static void signal_all(struct zc_work *w, int sig)
@@ -67,16 +29,21 @@ static void signal_all(struct zc_work *w, int sig)
             kill(w->jobs[i].pid, sig);
 }
 
+/* Whether a command runs. */
+static bool any_runs(const struct zc_work *w)
+{
+    for (size_t i = 0; i < w->jobs_count; i++)
+        if (w->jobs[i].used && !w->jobs[i].over)
+            return true;
+    return false;
+}
+
 void zc_work_signals(struct zc_work *w)
 {
-    char drop[256];
-    while (read(wake[0], drop, sizeof drop) > 0)
-        continue;
-    int came = stops;
-    stops -= came;
-    for (; came > 0; came--) {
+    zc_signals_clear();
+    for (; w->signals < zc_signals_count(); w->signals++) {
         w->stops++;
-        if (w->stops == 1 && w->running > 0)
+        if (w->stops == 1 && any_runs(w))
             zc_say_hint("the commands that run may finish; a second signal ends them");
         if (w->stops == 2) {
             signal_all(w, SIGTERM);
@@ -91,25 +58,58 @@ void zc_work_signals(struct zc_work *w)
 static int due(const struct zc_work *w)
 {
     int64_t first = INT64_MAX, now = zc_clock_ms();
-    for (size_t i = 0; i < w->jobs_count; i++)
-        if (w->bus != NULL && w->jobs[i].used && !w->jobs[i].lost && w->jobs[i].touch_at_ms < first)
-            first = w->jobs[i].touch_at_ms;
+    for (size_t i = 0; i < w->jobs_count; i++) {
+        const struct zc_job *job = &w->jobs[i];
+        if (job->used && job->over) /* seen by zc_work_poll */
+            return 0;
+        if (w->bus != NULL && job->used && !job->lost && job->touch_at_ms < first)
+            first = job->touch_at_ms;
+    }
     if (w->bus == NULL && w->stops == 0 && w->retry_at_ms < first)
         first = w->retry_at_ms;
     if (w->kill_at_ms >= 0 && w->kill_at_ms < first)
-        first = w->kill_at_ms > now ? w->kill_at_ms : now + 100;
+        first = w->kill_at_ms > now ? w->kill_at_ms : now + KILL_AGAIN_MS;
     if (first == INT64_MAX)
         return -1;
     return first <= now ? 0 : first - now > INT_MAX ? INT_MAX : (int)(first - now);
 }
 
-void zc_work_wait(struct zc_work *w)
+static int poll_all(struct zc_work *w, struct pollfd *hub, int timeout_ms)
 {
-    w->fds[0] = (struct pollfd){.fd = wake[0], .events = POLLIN};
-    w->fds[1] = (struct pollfd){.fd = w->bus != NULL ? zmqcat_fd(w->bus) : -1, .events = POLLIN};
+    w->fds[0] = (struct pollfd){.fd = zc_signals_fd(), .events = POLLIN};
+    w->fds[1] = *hub;
     for (size_t i = 0; i < w->jobs_count; i++)
         zc_job_wants(&w->jobs[i], w->fds + 2 + 2 * i);
-    poll(w->fds, (nfds_t)(2 + 2 * w->jobs_count), due(w));
+    int n = poll(w->fds, (nfds_t)(2 + 2 * w->jobs_count), timeout_ms);
+    *hub = w->fds[1];
+    return n < 0 ? n : hub->revents != 0;
+}
+
+void zc_work_wait(struct zc_work *w)
+{
+    struct pollfd hub = {.fd = w->bus != NULL ? zmqcat_fd(w->bus) : -1, .events = POLLIN};
+    poll_all(w, &hub, due(w));
+}
+
+int zc_work_poll(void *data, struct pollfd *hub, int timeout_ms)
+{
+    struct zc_work *w = data;
+    zc_work_signals(w);
+    for (size_t i = 0; i < w->jobs_count; i++)
+        zc_job_move(&w->jobs[i]);
+    int64_t now = zc_clock_ms(), end_ms = INT64_MAX;
+    if (w->stops > 0 && !any_runs(w)) {
+        w->last_at_ms = w->last_at_ms > 0 ? w->last_at_ms : now + ZC_SIGNALS_LAST_MS;
+        end_ms = w->last_at_ms;
+    } else if (w->kill_at_ms >= 0) {
+        end_ms = w->kill_at_ms > now ? w->kill_at_ms : now + KILL_AGAIN_MS;
+    }
+    if (now >= end_ms) {
+        errno = ECANCELED;
+        return -1;
+    }
+    bool sooner = end_ms != INT64_MAX && (timeout_ms < 0 || timeout_ms > end_ms - now);
+    return poll_all(w, hub, sooner ? (int)(end_ms - now) : timeout_ms);
 }
 
 /* A file that may be executed. Returns 0 or an errno. */

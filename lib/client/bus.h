@@ -33,7 +33,9 @@ struct zc_bus_kept {
 };
 
 struct zmqcat {
-    int fd;          /* -1 once closed */
+    int fd;               /* -1 once closed */
+    zmqcat_poll_fn *poll; /* NULL: poll(2) */
+    void *poll_data;
     bool subscribed; /* msg frames without a delivery are the subscription's */
     char *filter;    /* of sub, reserve and ready, or NULL */
     /* zmqcat_ask whose outcome was not given yet: msg frames are theirs. */

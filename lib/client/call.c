@@ -80,7 +80,7 @@ static int pong(struct zmqcat *bus)
         return zc_call_fail(bus, ZMQCAT_FAILED, zc_err_text(err));
     int rc = zc_wire_send(bus, zc_block_slice(b), zc_wire_deadline(ZC_BUS_ANSWER_MS));
     zc_block_unref(b);
-    return rc;
+    return rc == ZMQCAT_TIMEOUT ? ZMQCAT_FAILED : rc; /* not the time of the call that reads */
 }
 
 static int broken(struct zmqcat *bus, const char *why)
@@ -183,6 +183,12 @@ static int wait_answer(struct zmqcat *bus, enum zc_call_answer want, int64_t dea
     }
 }
 
+/* What comes late of it would be lost. */
+static bool carries_message(enum zc_call_answer want)
+{
+    return want == ZC_CALL_TAKEN || want == ZC_CALL_RESERVED || want == ZC_CALL_READY;
+}
+
 /* The hub should have ended the wait itself. */
 static int no_answer(struct zmqcat *bus, enum zc_call_answer want)
 {
@@ -193,7 +199,7 @@ static int no_answer(struct zmqcat *bus, enum zc_call_answer want)
                             "the hub takes the connection and does not answer");
     if (want == ZC_CALL_PONG)
         return zc_call_fail(bus, ZMQCAT_TIMEOUT, "no answer in time");
-    if (want != ZC_CALL_OK && want != ZC_CALL_PEEKED)
+    if (carries_message(want))
         zc_wire_close(bus);
     return zc_call_fail(bus, ZMQCAT_FAILED,
                         "the hub did not answer in time; it may have done what was asked");
@@ -204,10 +210,10 @@ int zc_call_run_frame(struct zmqcat *bus, struct zc_slice frame, enum zc_call_an
 {
     int64_t deadline_ms = zc_wire_deadline(timeout_ms);
     int rc = zc_wire_send(bus, frame, deadline_ms);
-    if (rc == ZMQCAT_TIMEOUT)
-        zc_wire_close(bus); /* half a frame may be out */
     if (rc == ZMQCAT_OK)
         rc = wait_answer(bus, want, deadline_ms);
+    if (rc == ZMQCAT_STOPPED && carries_message(want))
+        zc_wire_close(bus);
     /* An err `mailbox: empty` has a code, our own clock has none. */
     if (rc == ZMQCAT_TIMEOUT && bus->code[0] == '\0')
         return no_answer(bus, want);
@@ -267,10 +273,7 @@ int zc_call_send(struct zmqcat *bus)
         return rc;
     rc = zc_wire_send(bus, zc_block_slice(b), zc_wire_deadline(ZC_BUS_ANSWER_MS));
     zc_block_unref(b);
-    if (rc != ZMQCAT_TIMEOUT)
-        return rc;
-    zc_wire_close(bus); /* half a frame may be out */
-    return ZMQCAT_FAILED;
+    return rc == ZMQCAT_TIMEOUT ? ZMQCAT_FAILED : rc;
 }
 
 int zc_call_wait(struct zmqcat *bus, enum zc_call_answer want, int64_t timeout_ms)
@@ -281,8 +284,7 @@ int zc_call_wait(struct zmqcat *bus, enum zc_call_answer want, int64_t timeout_m
 int zc_call_run(struct zmqcat *bus, enum zc_call_answer want, int64_t timeout_ms)
 {
     struct zc_block *b;
-    if (bus->asked > 0 &&
-        (want == ZC_CALL_TAKEN || want == ZC_CALL_RESERVED || want == ZC_CALL_READY))
+    if (bus->asked > 0 && carries_message(want))
         return zc_call_fail(bus, ZMQCAT_USAGE,
                             "messages were asked for already: zmqcat_next gives them");
     int rc = encode(bus, &b);

@@ -17,12 +17,14 @@
 #define HOST_NAME_MAX_BYTES 256
 
 /* A connection without a socket. */
-static struct zmqcat *new_bus(void)
+static struct zmqcat *new_bus(zmqcat_poll_fn *poll, void *data)
 {
     struct zmqcat *bus = calloc(1, sizeof *bus);
     if (bus == NULL)
         return NULL;
     bus->fd = -1;
+    bus->poll = poll;
+    bus->poll_data = data;
     zc_list_init(&bus->kept);
     uint8_t seed[8];
     if (getentropy(seed, sizeof seed) != 0) {
@@ -54,7 +56,7 @@ ZMQCAT_PUBLIC int zmqcat_hello(struct zmqcat *bus, const char *name, const char 
 
 int zc_client_attach(int fd, const char *name, struct zmqcat **ret_bus)
 {
-    struct zmqcat *bus = *ret_bus = new_bus();
+    struct zmqcat *bus = *ret_bus = new_bus(NULL, NULL);
     if (bus == NULL)
         return ZMQCAT_FAILED;
     bus->fd = fd;
@@ -66,19 +68,26 @@ int zc_client_attach(int fd, const char *name, struct zmqcat **ret_bus)
 
 ZMQCAT_PUBLIC int zmqcat_open(const char *address, const char *name, struct zmqcat **ret_bus)
 {
-    int rc = zmqcat_open_within(address, name, ZC_BUS_ANSWER_MS, ret_bus);
-    return rc == ZMQCAT_TIMEOUT ? ZMQCAT_FAILED : rc;
+    return zmqcat_open_within(address, name, -1, ret_bus);
 }
 
 ZMQCAT_PUBLIC int zmqcat_open_within(const char *address, const char *name, int64_t timeout_ms,
                                      struct zmqcat **ret_bus)
 {
-    struct zmqcat *bus = *ret_bus = new_bus();
+    return zmqcat_open_polled(address, name, timeout_ms, NULL, NULL, ret_bus);
+}
+
+ZMQCAT_PUBLIC int zmqcat_open_polled(const char *address, const char *name, int64_t timeout_ms,
+                                     zmqcat_poll_fn *poll, void *data, struct zmqcat **ret_bus)
+{
+    struct zmqcat *bus = *ret_bus = new_bus(poll, data);
     if (bus == NULL)
         return ZMQCAT_FAILED;
     int rc = zc_dial_bus(bus, address);
     if (rc == ZMQCAT_OK)
-        rc = hello(bus, name, NULL, ZC_CALL_HELLO, timeout_ms);
+        rc = hello(bus, name, NULL, ZC_CALL_HELLO, timeout_ms < 0 ? ZC_BUS_ANSWER_MS : timeout_ms);
+    if (rc == ZMQCAT_TIMEOUT && timeout_ms < 0)
+        rc = ZMQCAT_FAILED;
     if (rc != ZMQCAT_OK)
         zc_wire_close(bus);
     return rc;
@@ -87,7 +96,14 @@ ZMQCAT_PUBLIC int zmqcat_open_within(const char *address, const char *name, int6
 ZMQCAT_PUBLIC int zmqcat_open_control(const char *control, const char *listen,
                                       struct zmqcat **ret_bus)
 {
-    struct zmqcat *bus = *ret_bus = new_bus();
+    return zmqcat_open_control_polled(control, listen, NULL, NULL, ret_bus);
+}
+
+ZMQCAT_PUBLIC int zmqcat_open_control_polled(const char *control, const char *listen,
+                                             zmqcat_poll_fn *poll, void *data,
+                                             struct zmqcat **ret_bus)
+{
+    struct zmqcat *bus = *ret_bus = new_bus(poll, data);
     return bus == NULL ? ZMQCAT_FAILED : zc_dial_control(bus, control, listen);
 }
 

@@ -36,18 +36,18 @@ static int new_socket(int family)
 }
 
 /* Waits until a connect in progress is over. Returns 0 or an errno. */
-static int finish_connect(int fd, int64_t deadline_ms)
+static int finish_connect(const struct zmqcat *bus, int fd, int64_t deadline_ms)
 {
     for (;;) {
         int64_t left = deadline_ms - zc_wire_now_ms();
         struct pollfd p = {.fd = fd, .events = POLLOUT};
-        int n = left <= 0 ? 0 : poll(&p, 1, (int)left);
-        if (n < 0 && errno == EINTR)
+        if (left <= 0)
+            return ETIMEDOUT;
+        int n = zc_wire_poll(bus, &p, (int)left);
+        if (n == 0 || (n < 0 && errno == EINTR))
             continue;
         if (n < 0)
             return errno;
-        if (n == 0)
-            return ETIMEDOUT;
         int err = 0;
         socklen_t len = sizeof err;
         if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
@@ -57,7 +57,8 @@ static int finish_connect(int fd, int64_t deadline_ms)
 }
 
 /* Returns a connected socket, or -1 with errno. */
-static int connect_to(int family, const struct sockaddr *address, socklen_t len)
+static int connect_to(const struct zmqcat *bus, int family, const struct sockaddr *address,
+                      socklen_t len)
 {
     int64_t deadline_ms = zc_wire_now_ms() + CONNECT_MS;
     int fd = new_socket(family);
@@ -67,13 +68,17 @@ static int connect_to(int family, const struct sockaddr *address, socklen_t len)
     while (connect(fd, address, len) < 0) {
         err = errno;
         if (err == EINPROGRESS || err == EINTR) {
-            err = finish_connect(fd, deadline_ms);
+            err = finish_connect(bus, fd, deadline_ms);
             break;
         }
         /* A unix socket whose backlog is full says EAGAIN and cannot be waited for. */
         if (err != EAGAIN || zc_wire_now_ms() >= deadline_ms)
             break;
-        poll(NULL, 0, 10);
+        struct pollfd none = {.fd = -1};
+        if (zc_wire_poll(bus, &none, 10) < 0 && errno == ECANCELED) {
+            err = ECANCELED;
+            break;
+        }
         err = 0;
     }
     if (err == 0)
@@ -83,15 +88,15 @@ static int connect_to(int family, const struct sockaddr *address, socklen_t len)
     return -1;
 }
 
-int zc_connect_unix(const char *path)
+int zc_connect_unix(const struct zmqcat *bus, const char *path)
 {
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     ZC_ASSERT(strlen(path) < sizeof un.sun_path);
     memcpy(un.sun_path, path, strlen(path));
-    return connect_to(AF_UNIX, (const struct sockaddr *)&un, sizeof un);
+    return connect_to(bus, AF_UNIX, (const struct sockaddr *)&un, sizeof un);
 }
 
-int zc_connect_tcp(const struct zc_address *a, const char **ret_why)
+int zc_connect_tcp(const struct zmqcat *bus, const struct zc_address *a, const char **ret_why)
 {
     char port[8];
     snprintf(port, sizeof port, "%u", a->port);
@@ -102,13 +107,14 @@ int zc_connect_tcp(const struct zc_address *a, const char **ret_why)
         return -1;
     }
     int fd = -1, err = ECONNREFUSED;
-    for (const struct addrinfo *i = list; i != NULL && fd < 0; i = i->ai_next) {
-        fd = connect_to(i->ai_family, i->ai_addr, i->ai_addrlen);
+    for (const struct addrinfo *i = list; i != NULL && fd < 0 && err != ECANCELED; i = i->ai_next) {
+        fd = connect_to(bus, i->ai_family, i->ai_addr, i->ai_addrlen);
         err = errno;
     }
     freeaddrinfo(list);
     if (fd < 0) {
         *ret_why = strerror(err);
+        errno = err;
         return -1;
     }
     int on = 1;

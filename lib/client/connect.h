@@ -4,11 +4,13 @@
 #ifndef ZC_CLIENT_CONNECT_H
 #define ZC_CLIENT_CONNECT_H
 
-#include "base/address.h"
+#include "client/bus.h"
 
-/* path has at most ZC_ADDRESS_PATH_MAX bytes. Returns a socket, or -1 with errno. */
-int zc_connect_unix(const char *path);
+/* Both wait as bus wants it; what its poll gives up is ECANCELED.
+ *
+ * path has at most ZC_ADDRESS_PATH_MAX bytes. Returns a socket, or -1 with errno. */
+int zc_connect_unix(const struct zmqcat *bus, const char *path);
 /* Tries every address of the host. Returns a socket, or -1 and the reason of the last failure. */
-int zc_connect_tcp(const struct zc_address *a, const char **ret_why);
+int zc_connect_tcp(const struct zmqcat *bus, const struct zc_address *a, const char **ret_why);
 
 #endif

@@ -49,7 +49,11 @@ static int dial_parsed(struct zmqcat *bus, const struct zc_address *a)
 {
     zc_address_text(a, bus->address);
     const char *why = NULL;
-    int fd = a->kind == ZC_ADDRESS_UNIX ? zc_connect_unix(a->path) : zc_connect_tcp(a, &why);
+    errno = 0;
+    int fd =
+        a->kind == ZC_ADDRESS_UNIX ? zc_connect_unix(bus, a->path) : zc_connect_tcp(bus, a, &why);
+    if (fd < 0 && errno == ECANCELED)
+        return refuse(bus, ZMQCAT_STOPPED, bus->address, "stopped before it was reached");
     if (fd < 0) {
         char text[256];
         int err = errno;
@@ -107,14 +111,14 @@ static bool trusted(uid_t uid)
 
 /* One well-known path. Returns a trusted connection or -1; what was found there and could not be
  * used is added to `found`. */
-static int try_default(const char *path, char *found, size_t cap)
+static int try_default(const struct zmqcat *bus, const char *path, char *found, size_t cap)
 {
     struct stat st;
     if (lstat(path, &st) < 0 && errno == ENOENT)
         return -1;
     size_t used = strlen(found);
     const char *gap = used > 0 ? "; " : "";
-    int fd = zc_connect_unix(path);
+    int fd = zc_connect_unix(bus, path);
     if (fd < 0) {
         int why = errno;
         snprintf(found + used, cap - used, "%s%s: %s%s%s", gap, path, strerror(why),
@@ -141,7 +145,7 @@ static int dial_default(struct zmqcat *bus, const char *const paths[2], const ch
 {
     char found[ZC_BUS_WARNING_MAX - 16] = "";
     for (int i = 0; i < 2; i++) {
-        int fd = try_default(paths[i], found, sizeof found);
+        int fd = try_default(bus, paths[i], found, sizeof found);
         if (fd < 0)
             continue;
         bus->fd = fd;

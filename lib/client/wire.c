@@ -47,7 +47,14 @@ void zc_wire_close(struct zmqcat *bus)
     bus->fd = -1;
 }
 
-/* Waits for any of events. Returns what came, 0 at the deadline, or ZMQCAT_FAILED. */
+int zc_wire_poll(const struct zmqcat *bus, struct pollfd *fd, int timeout_ms)
+{
+    bool own = bus->poll != NULL && timeout_ms != 0;
+    return own ? bus->poll(bus->poll_data, fd, timeout_ms) : poll(fd, 1, timeout_ms);
+}
+
+/* Waits for any of events. Returns what came, 0 at the deadline, ZMQCAT_STOPPED or ZMQCAT_FAILED.
+ */
 static int wait_for(struct zmqcat *bus, short events, int64_t deadline_ms)
 {
     for (;;) {
@@ -57,9 +64,11 @@ static int wait_for(struct zmqcat *bus, short events, int64_t deadline_ms)
             timeout_ms = left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
         }
         struct pollfd p = {.fd = bus->fd, .events = events};
-        int n = poll(&p, 1, timeout_ms);
+        int n = zc_wire_poll(bus, &p, timeout_ms);
         if (n > 0)
             return p.revents;
+        if (n < 0 && errno == ECANCELED)
+            return fail(bus, ZMQCAT_STOPPED, "stopped before the hub answered");
         if (n < 0 && errno != EINTR)
             return fail(bus, ZMQCAT_FAILED, strerror(errno));
         if (timeout_ms >= 0 && zc_wire_now_ms() >= deadline_ms)
@@ -112,10 +121,8 @@ static ssize_t send_some(int fd, struct zc_slice bytes)
     }
 }
 
-int zc_wire_send(struct zmqcat *bus, struct zc_slice bytes, int64_t deadline_ms)
+static int send_all(struct zmqcat *bus, struct zc_slice bytes, int64_t deadline_ms)
 {
-    if (bus->fd < 0)
-        return fail(bus, ZMQCAT_CLOSED, "the connection is closed");
     bool reading = true;
     while (bytes.len > 0) {
         ssize_t n = send_some(bus->fd, bytes);
@@ -137,6 +144,16 @@ int zc_wire_send(struct zmqcat *bus, struct zc_slice bytes, int64_t deadline_ms)
             reading = false;
     }
     return ZMQCAT_OK;
+}
+
+int zc_wire_send(struct zmqcat *bus, struct zc_slice bytes, int64_t deadline_ms)
+{
+    if (bus->fd < 0)
+        return fail(bus, ZMQCAT_CLOSED, "the connection is closed");
+    int rc = send_all(bus, bytes, deadline_ms);
+    if (rc != ZMQCAT_OK)
+        zc_wire_close(bus);
+    return rc;
 }
 
 static int broken(struct zmqcat *bus, const char *why)

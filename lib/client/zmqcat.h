@@ -12,6 +12,7 @@
 #ifndef ZMQCAT_H
 #define ZMQCAT_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,7 @@ enum zmqcat_error {
     ZMQCAT_PROTOCOL = -6, /* the other side broke the protocol */
     ZMQCAT_ERR = -7,      /* any other err from the hub */
     ZMQCAT_FULL = -8,     /* zmqcat_poll: no more deliveries can be kept, call zmqcat_next */
+    ZMQCAT_STOPPED = -9,  /* the caller's own poll gave up: see zmqcat_open_polled */
 };
 
 struct zmqcat_header {
@@ -85,13 +87,27 @@ struct zmqcat_put_options {
  * NULL. */
 ZMQCAT_PUBLIC int zmqcat_open(const char *address, const char *name, struct zmqcat **ret_bus);
 /* The same, but ZMQCAT_TIMEOUT when the hub takes the connection and does not answer in this time
- * (zmqcat_open: ZMQCAT_FAILED after a minute, because a spoke holds its clients for a while). */
+ * (negative, and zmqcat_open: ZMQCAT_FAILED after a minute, because a spoke holds its clients for a
+ * while). */
 ZMQCAT_PUBLIC int zmqcat_open_within(const char *address, const char *name, int64_t timeout_ms,
                                      struct zmqcat **ret_bus);
+/* Called on a connection wherever it waits, instead of poll(2): hub is its socket, one entry, and
+ * timeout_ms how long at most, -1 for ever. It may wait for other things too and see to them, but
+ * makes no call on that connection. Returns as poll does, 0 also before the time is over; or -1
+ * with errno ECANCELED to give up. The call then ends with ZMQCAT_STOPPED: the hub may do what was
+ * asked all the same, and the connection is closed where its answer could not be told later. */
+typedef int zmqcat_poll_fn(void *data, struct pollfd *hub, int timeout_ms);
+/* As zmqcat_open_within; poll (NULL: poll(2)) is called with data from the first wait on. */
+ZMQCAT_PUBLIC int zmqcat_open_polled(const char *address, const char *name, int64_t timeout_ms,
+                                     zmqcat_poll_fn *poll, void *data, struct zmqcat **ret_bus);
 /* The administrator's socket of a hub: only zmqcat_query works there. control: its address, or NULL
  * for the one that belongs to the bus at `listen` (NULL: the default as above). */
 ZMQCAT_PUBLIC int zmqcat_open_control(const char *control, const char *listen,
                                       struct zmqcat **ret_bus);
+/* The same with a poll of the caller's. */
+ZMQCAT_PUBLIC int zmqcat_open_control_polled(const char *control, const char *listen,
+                                             zmqcat_poll_fn *poll, void *data,
+                                             struct zmqcat **ret_bus);
 ZMQCAT_PUBLIC void zmqcat_free(struct zmqcat *bus);
 /* Says anew who this is. name: NULL for the host name. scope, not NULL: ids of puts mean the same
  * in every connection of this user with this scope, across reconnects and restarts of the hub, and

@@ -1,29 +1,12 @@
 """top: a page at a terminal, lines in a pipe, JSON for programs."""
-import fcntl, json, os, pty, re, select, signal, struct, subprocess, sys, termios, time
+import fcntl, json, os, pty, re, select, signal, struct, termios, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import command
 import harness
-from harness import CLI, SLOW, cli
+from harness import SLOW, cli
 
 
-class Top(harness.Case):
-    def setUp(self):
-        self.bus = self.hub()
-
-    def z(self, *args, **more):
-        return cli(*args, listen=self.bus.listen, **more)
-
-    def start(self, *args, **more):
-        argv = [CLI, "top", "-l", self.bus.listen, *args]
-        p = subprocess.Popen(argv, **dict({"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
-                                           "stderr": subprocess.PIPE, "bufsize": 0}, **more))
-        for stream in (p.stdout, p.stderr):
-            if stream:
-                self.addCleanup(stream.close)
-        self.addCleanup(p.wait)
-        self.addCleanup(p.kill)
-        return p
-
+class Top(command.Case):
     def test_json_is_the_status_on_each_line(self):
         self.z("put", "jobs", "x")
         got = self.z("top", "--json", "--count", "3", "--interval", "50ms")
@@ -36,7 +19,7 @@ class Top(harness.Case):
             self.assertEqual(look["queued"], 1)
 
     def test_lines_when_piped(self):
-        p = self.start("--interval", "300ms")
+        p = self.start("top", "--interval", "300ms")
         first = p.stdout.readline().decode()
         self.assertRegex(first, r"\A\d\d:\d\d:\d\d sessions=\d mailboxes=0 queued=0 leased=0 "
                                 r"delayed=0 waiting=0 puts=0 redelivered=0 dropped=0 "
@@ -52,7 +35,7 @@ class Top(harness.Case):
         self.assertEqual((p.wait(10 * SLOW), p.stderr.read()), (0, b""))
 
     def test_the_hub_goes_and_returns(self):
-        p = self.start("--interval", "50ms")
+        p = self.start("top", "--interval", "50ms")
         p.stdout.readline()
         self.bus.kill()
         self.assertRegex(p.stderr.readline(), rb"\Azmqcat: top: .*: waiting until it is back\n\Z")
@@ -69,7 +52,7 @@ class Top(harness.Case):
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 100, 0, 0))
         before = termios.tcgetattr(theirs)
-        p = self.start(*args, stdin=theirs, stdout=theirs)
+        p = self.start("top", *args, stdin=theirs, stdout=theirs)
         self.addCleanup(os.close, ours)
         self.addCleanup(os.close, theirs)
         return p, ours, theirs, before
@@ -107,6 +90,26 @@ class Top(harness.Case):
             self.read(ours, rb"\x1b\[\?1049l")
             self.assertEqual(p.wait(10 * SLOW), 0)
             self.assertEqual(termios.tcgetattr(theirs), before)
+
+    def test_a_hub_that_hangs_holds_nobody_at_a_page(self):
+        for end in ("q", signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(end):
+                p, ours, theirs, before = self.page("--interval", "50ms")
+                self.read(ours, rb"uptime")
+                self.freeze()
+                time.sleep(0.3)  # a question is under way
+                while select.select([ours], [], [], 0)[0]:
+                    os.read(ours, 65536)
+                began = time.monotonic()
+                if end == "q":
+                    os.write(ours, b"xq")
+                else:
+                    p.send_signal(end)
+                self.read(ours, rb"\x1b\[\?1049l")
+                self.assertEqual((p.wait(10 * SLOW), p.stderr.read()), (0, b""))
+                self.assertLess(time.monotonic() - began, 1 * SLOW)
+                self.assertEqual(termios.tcgetattr(theirs), before)
+                self.bus.proc.send_signal(signal.SIGCONT)
 
     def test_bad_input(self):
         for args in (("--interval", "0"), ("--interval", "x"), ("--count", "0"), ("extra",),

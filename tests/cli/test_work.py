@@ -1,38 +1,19 @@
 """work: a command for each message."""
-import os, re, signal, subprocess, sys, time
+import os, re, signal, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import command
 import harness
-from harness import CLI, SLOW, cli, read_file, tempdir, wait_for
+from harness import SLOW, cli, read_file, tempdir, wait_for
 
 
-class Workers(harness.Case):
-    durable = False
-
+class Workers(command.Case):
     def setUp(self):
-        self.bus = self.hub(durable=self.durable)
+        super().setUp()
         self.dir = tempdir()
 
-    def z(self, *args, **more):
-        return cli(*args, listen=self.bus.listen, **more)
-
-    def stat(self, name="jobs"):
-        raw = self.bus.connect()
-        try:
-            return raw.call(op="stat", id="s", name=name)["result"]
-        finally:
-            raw.close()
-
-    def start(self, *args, bus=None):
+    def start(self, *args, **more):
         """A worker in the background."""
-        p = subprocess.Popen([CLI, "work", "jobs", "-l", (bus or self.bus).listen, *args],
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
-        self.addCleanup(p.stderr.close)
-        self.addCleanup(p.stdout.close)
-        self.addCleanup(p.wait)
-        self.addCleanup(p.kill)
-        return p
+        return super().start("work", "jobs", *args, **more)
 
     def waiting(self, n=1):
         wait_for(lambda: self.stat()["waiting"] == n)
@@ -329,7 +310,73 @@ class Away(Workers):
         self.assertEqual(p.wait(10 * SLOW), 0)
 
 
-class Spokes(harness.Case):
+class Hangs(Workers):
+    """The hub stands still while jobs run."""
+
+    def hangs(self):
+        """A worker with two jobs: `quick` has ended and the hub does not hear of it; the other will
+        write more than a pipe holds, and say so. Returns the worker and the other's process."""
+        script = 'read n || :; test $n = quick && exec sleep 0.5; sleep 1; ' \
+                 'head -c 300000 /dev/zero; : >"%s"; exec sleep 60' % self.path("written")
+        p = self.start("--jobs", "2", "--reply", "--", "sh", "-c", script)
+        self.z("put", "jobs", "quick")
+        self.z("put", "jobs", "long")
+        wait_for(lambda: self.stat()["leased"] == 2)
+        self.freeze()
+        wait_for(lambda: len(self.children(p)) == 1)
+        child = int(self.children(p)[0])
+        self.addCleanup(self.end, child)
+        return p, child
+
+    def end(self, pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def test_output_is_read(self):
+        p, _ = self.hangs()
+        self.assertFalse(os.path.exists(self.path("written")))
+        wait_for(lambda: os.path.exists(self.path("written")), 5)
+        self.assertIsNone(p.poll())
+
+    def test_signals_are_acted_on(self):
+        p, child = self.hangs()
+        p.terminate()
+        self.assertIn(b"may finish", p.stderr.readline())
+        time.sleep(1.5)
+        self.assertIsNone(p.poll())
+        self.assertTrue(os.path.exists("/proc/%d" % child))
+        p.terminate()
+        self.assertEqual(p.wait(3 * SLOW), 0)
+        self.assertFalse(os.path.exists("/proc/%d" % child))
+        self.assertIn(b"given out again", p.stderr.read())
+
+    def test_what_runs_may_finish(self):
+        self.z("put", "jobs", "x")
+        p = self.start("--lease", "1s", "--", "sh", "-c", 'sleep 2; : >"%s"' % self.path("done"))
+        wait_for(lambda: self.stat()["leased"] == 1)
+        self.freeze()
+        time.sleep(1)  # it waits for the answer to its touch
+        p.terminate()
+        self.assertEqual(p.wait(10 * SLOW), 0)
+        self.assertTrue(os.path.exists(self.path("done")))
+
+    def test_a_job_that_was_done_meanwhile_is_done(self):
+        self.z("put", "jobs", "x")
+        p = self.start("--count", "1", "--", "sleep", "0.5")
+        wait_for(lambda: self.stat()["leased"] == 1)
+        self.freeze()
+        wait_for(lambda: not self.children(p))
+        time.sleep(0.2)
+        p.terminate()
+        self.assertEqual(p.wait(3 * SLOW), 0)
+        self.bus.proc.send_signal(signal.SIGCONT)
+        stat = self.stat()
+        self.assertEqual((stat["depth"], stat["leased"]), (0, 0))
+
+
+class Spokes(Workers):
     """The worker is on another host than the hub."""
 
     def test_goes_on_when_the_hub_of_a_spoke_returns(self):
@@ -340,11 +387,7 @@ class Spokes(harness.Case):
         hub.token()
         spoke = harness.Spoke(hub.token_file).joined()
         self.addCleanup(spoke.__exit__)
-        p = subprocess.Popen([CLI, "work", "jobs", "-l", spoke.listen, "--reply", "--", "rev"],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.addCleanup(p.stderr.close)
-        self.addCleanup(p.stdout.close)
-        self.addCleanup(p.kill)
+        p = command.Case.start(self, "work", "jobs", "--reply", "--", "rev", bus=spoke)
 
         def asked(text):
             got = cli("req", "jobs", text, "--timeout", "30s", "--retries", "1", timeout=60,

@@ -1,7 +1,11 @@
 /*
- * Calls whose answers come later: puts that are only started, and messages that were asked for.
+ * Calls whose answers come later: puts that are only started, messages that were asked
+ * for, and calls that the caller gives up.
  */
 #include "scripted_hub.h"
+
+#include <errno.h>
+#include <sys/un.h>
 
 #define ID_MAX sizeof hub.id
 
@@ -112,5 +116,64 @@ TEST(what_was_asked_for_comes_by_next_also_after_other_calls)
     CHECK_INT(zmqcat_ask(bus, "take", "jobs", 4, 0, -1), ZMQCAT_OK);
     CHECK_INT(zmqcat_next(bus, 5000, &m), ZMQCAT_OK);
     CHECK(m.payload_len == 1 && memcmp(m.payload, "z", 1) == 0);
+    stop();
+}
+
+/* Gives up at its third call. */
+static int gives_up(void *data, struct pollfd *waits, int timeout_ms)
+{
+    int *calls = data;
+    CHECK(waits->fd >= 0 && timeout_ms != 0);
+    if (++*calls < 3)
+        return 0;
+    errno = ECANCELED;
+    return -1;
+}
+
+TEST(an_open_ends_when_the_caller_gives_up)
+{
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    struct zmqcat *b = NULL;
+    int calls = 0, fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(un.sun_path, sizeof un.sun_path, "/tmp/zmqcat-silent-%ld", (long)getpid());
+    CHECK(bind(fd, (const struct sockaddr *)&un, sizeof un) == 0 && listen(fd, 1) == 0);
+    CHECK_INT(zmqcat_open_polled(un.sun_path, "me", 60000, gives_up, &calls, &b), ZMQCAT_STOPPED);
+    CHECK_INT(calls, 3);
+    CHECK_INT(zmqcat_fd(b), -1);
+    zmqcat_free(b);
+    unlink(un.sun_path);
+    close(fd);
+}
+
+static void script_slow(struct hub *h)
+{
+    hub_hello(h);
+    CHECK(hub_read(h));
+    CHECK(hub_saw(h, "\"op\":\"ack\""));
+    char late[ID_MAX];
+    memcpy(late, h->id, sizeof late);
+    CHECK(hub_read(h));
+    CHECK(hub_saw(h, "\"op\":\"ping\""));
+    hub_send(h, "{\"op\":\"ok\",\"id\":\"%s\"}", late);
+    hub_send(h, "{\"op\":\"pong\",\"id\":\"%s\"}", h->id);
+    CHECK(hub_read(h));
+    CHECK(hub_saw(h, "\"op\":\"take\""));
+}
+
+TEST(a_call_that_was_given_up_leaves_the_connection_unless_it_takes)
+{
+    struct zmqcat_msg m;
+    int calls = 0;
+    CHECK_INT(start(script_slow), ZMQCAT_OK);
+    bus->poll = gives_up;
+    bus->poll_data = &calls;
+    CHECK_INT(zmqcat_ack(bus, "d1", 2), ZMQCAT_STOPPED);
+    CHECK_INT(zmqcat_poll(bus), ZMQCAT_OK); /* it does not wait */
+    bus->poll = NULL;
+    CHECK_INT(zmqcat_ping(bus, 5000), ZMQCAT_OK);
+    bus->poll = gives_up;
+    CHECK_INT(zmqcat_take(bus, "jobs", 4, -1, &m), ZMQCAT_STOPPED);
+    CHECK_INT(calls, 4);
+    CHECK_INT(zmqcat_fd(bus), -1);
     stop();
 }
