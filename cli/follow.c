@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define LAST_S 3
+#define GUARD_MS 5000 /* a hub that has not said by then that nothing came says nothing more */
 
 static int bus_fd;
 
@@ -43,15 +44,19 @@ static bool wait_for_hub(struct zmqcat *bus, struct zc_out *out, int64_t deadlin
     return !zc_out_gone(out);
 }
 
+/* When wait_ms (negative: for ever) and `more` are over, or -1. */
+static int64_t deadline(int64_t wait_ms, int64_t more)
+{
+    int64_t now = zc_clock_ms() + more;
+    return wait_ms < 0 || now > INT64_MAX - wait_ms ? -1 : now + wait_ms;
+}
+
 /* One delivery, or its absence within the wait. Returns an enum zmqcat_error; out->gone ends too.
  */
 static int next(const struct zc_args *args, struct zmqcat *bus, struct zc_out *out,
                 struct zmqcat_msg *ret_msg)
 {
-    int64_t deadline_ms = -1;
-    if (args->wait_ms >= 0)
-        deadline_ms =
-            zc_clock_ms() > INT64_MAX - args->wait_ms ? -1 : zc_clock_ms() + args->wait_ms;
+    int64_t deadline_ms = deadline(args->wait_ms, 0);
     for (;;) {
         int rc = zmqcat_next(bus, 0, ret_msg);
         if (rc != ZMQCAT_TIMEOUT || !wait_for_hub(bus, out, deadline_ms))
@@ -115,11 +120,13 @@ static int take(const struct zc_args *args, struct zmqcat *bus, struct zc_out *o
     const char *name = args->rest[0];
     if (zc_out_gone(out))
         return ZMQCAT_OK;
+    int64_t deadline_ms = deadline(args->wait_ms, GUARD_MS);
     int rc = zmqcat_ask(bus, "take", name, strlen(name), 0, args->wait_ms);
     while (rc == ZMQCAT_OK) {
         rc = zmqcat_next(bus, 0, ret_msg);
         if (rc != ZMQCAT_TIMEOUT || zmqcat_error_code(bus)[0] != '\0' ||
-            !wait_for_hub(bus, out, -1))
+            (deadline_ms >= 0 && zc_clock_ms() >= deadline_ms) ||
+            !wait_for_hub(bus, out, deadline_ms))
             return rc;
         rc = ZMQCAT_OK;
     }

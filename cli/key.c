@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "out.h"
 #include "say.h"
 #include "verbs.h"
 
@@ -25,6 +26,8 @@ int zc_key_gen(const struct zc_args *args)
     struct zc_keyfile keys;
     if (args->hub && args->client)
         return zc_say_usage(args->verb, "--hub or --client, not both");
+    if (zc_out_usable() != 0)
+        return 1;
     if (sodium_init() < 0)
         return zc_say_fail(1, args->verb, NULL, "the cryptographic library cannot be started");
     zc_keyfile_generate(args->hub ? ZC_KEYFILE_HUB : ZC_KEYFILE_SPOKE, &keys);

@@ -18,6 +18,7 @@
 #include "base/check.h"
 #include "clock.h"
 #include "open.h"
+#include "out.h"
 #include "payload.h"
 #include "say.h"
 #include "signals.h"
@@ -201,6 +202,10 @@ static int open_input(struct zc_lines *l)
     l->fd = args->file != NULL ? open(args->file, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (l->fd < 0)
         return fail(l, l->source, strerror(errno));
+    if (args->file == NULL && zc_payload_stdin_closed())
+        return fail(l, l->source, "it is closed, and there is no --file");
+    if (args->json && zc_out_usable() != 0)
+        return 1;
     bool sized = fstat(l->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
     zc_progress_init(&l->progress, args->verb, args->rest[0], "lines",
                      sized ? (uint64_t)st.st_size : 0);

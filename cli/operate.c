@@ -32,7 +32,9 @@ int zc_operate_peek(const struct zc_args *args)
     struct zc_out out;
     if (args->count > MAX_MAX)
         return zc_say_usage(args->verb, "--count: at most %d", MAX_MAX);
-    int status = zc_open_bus(args, &bus);
+    int status = zc_out_usable();
+    if (status == 0)
+        status = zc_open_bus(args, &bus);
     if (status != 0)
         return status;
     zc_out_init(&out, NULL); /* between two messages of a peek nothing else may be read */

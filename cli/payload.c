@@ -63,11 +63,16 @@ static int from_file(const struct zc_args *args, struct zc_buf *b)
     return rc;
 }
 
+bool zc_payload_stdin_closed(void)
+{
+    int flags = fcntl(STDIN_FILENO, F_GETFL);
+    return flags < 0 || (flags & O_ACCMODE) == O_WRONLY;
+}
+
 static int from_stdin(const struct zc_args *args, struct zc_buf *b)
 {
     struct stat st;
-    int flags = fcntl(STDIN_FILENO, F_GETFL);
-    if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY)
+    if (zc_payload_stdin_closed())
         return fail(args, "standard input", "it is closed, and no payload was given otherwise");
     if (fstat(STDIN_FILENO, &st) == 0 && S_ISCHR(st.st_mode)) {
         if (isatty(STDIN_FILENO) == 1)

@@ -18,4 +18,7 @@ int zc_payload_send(const struct zc_args *args, int64_t limit_ms,
                     int (*send)(const struct zc_args *args, struct zmqcat *bus,
                                 const struct zc_buf *payload));
 
+/* Standard input cannot be read from: it was closed when we were started. */
+bool zc_payload_stdin_closed(void);
+
 #endif

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "open.h"
+#include "out.h"
 #include "say.h"
 #include "verbs.h"
 
@@ -92,7 +93,9 @@ int zc_token_show(const struct zc_args *args)
 int zc_token_rotate(const struct zc_args *args)
 {
     struct zmqcat *bus = NULL;
-    int status = zc_open_control(args, &bus);
+    int status = zc_out_usable(); /* a new token that is not printed would be lost */
+    if (status == 0)
+        status = zc_open_control(args, &bus);
     if (status == 0)
         status = ask(args, bus);
     zmqcat_free(bus);

@@ -120,6 +120,13 @@ class Hangs(command.Case):
         self.ends([("lines", p)])
         self.assertRegex(p.stderr.read(), rb"lines: accepted 1, unknown 2-\d+; not sent: from line")
 
+    def test_wait_ends_although_the_hub_does_not_say_so(self):
+        p = self.start("take", "jobs", "--follow", "--wait", "1s")
+        wait_for(lambda: self.stat()["waiting"] == 1)
+        self.freeze()
+        self.assertEqual(p.wait(9 * SLOW), 3)
+        self.assertIn(b"no answer in time", p.stderr.read())
+
     def test_bench_leaves_nothing_when_the_hub_lives(self):
         p = self.start("bench", "put", "--count", "10000000")
         wait_for(lambda: b"zmqcat.bench" in self.z("ls").stdout)
@@ -148,26 +155,42 @@ class Closed(command.Case):
                               ["--listen", self.bus.listen], stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=20 * harness.SLOW)
 
-    def test_nothing_is_taken_that_cannot_be_printed(self):
-        cli("put", "q", "hello", listen=self.bus.listen)
+    def closed_output(self, *args):
+        got = self.run_without([1], *args)
+        self.assertEqual(got.returncode, 1, got.stderr)
+        self.assertEqual(got.stderr, b"zmqcat: standard output: it is closed\n")
+
+    def test_nothing_is_done_whose_result_cannot_be_printed(self):
+        self.z("put", "q", "hello")
         for args in (["take", "q"], ["take", "q", "--follow", "--count", "1"],
-                     ["ready", "q", "--ack"], ["reserve", "q", "--ack"]):
+                     ["ready", "q", "--ack"], ["reserve", "q", "--ack"], ["peek", "q"],
+                     ["purge", "q"], ["mv", "q", "other"], ["sub"], ["req", "q", "x"]):
             with self.subTest(args):
-                got = self.run_without([1], *args)
-                self.assertEqual(got.returncode, 1, got.stderr)
-                self.assertIn(b"standard output", got.stderr)
-                stat = cli("stat", "q", "--json", listen=self.bus.listen).stdout
-                self.assertIn(b'"depth":1', stat.replace(b" ", b""))
-        self.assertEqual(cli("take", "q", listen=self.bus.listen).stdout, b"hello\n")
+                self.closed_output(*args)
+                self.assertEqual((self.stat("q")["depth"], self.stat("q")["redelivered"]), (1, 0))
+        self.closed_output("put", "q", "--lines", "--json")
+        self.assertEqual(self.z("take", "q").stdout, b"hello\n")
+        path = os.path.join(tempdir(), "key")
+        got = subprocess.run(["sh", "-c", '"$@" >&-', "sh", harness.CLI, "keygen", path],
+                             stderr=subprocess.PIPE)
+        self.assertEqual((got.returncode, os.path.exists(path)), (1, False))
+
+    @harness.local("a hub with a tunnel of its own")
+    def test_a_token_that_cannot_be_printed_is_not_replaced(self):
+        hub = self.tunnel_hub(self.relay())
+        before = hub.token()
+        got = subprocess.run(["sh", "-c", '"$@" >&-', "sh", harness.CLI, "rotate", "--control",
+                              hub.path + ".ctl"], stderr=subprocess.PIPE)
+        self.assertEqual((got.returncode, hub.token()), (1, before))
 
     def test_no_payload_is_not_an_empty_one(self):
-        for verb in ("put", "pub", "req"):
-            got = self.run_without([0], verb, "q")
-            self.assertEqual(got.returncode, 1, verb)
-            self.assertIn(b"standard input", got.stderr)
-        self.assertEqual(cli("take", "q", "--wait", "0", listen=self.bus.listen).returncode, 3)
+        for args in (["put", "q"], ["pub", "q"], ["req", "q"], ["put", "q", "--lines"]):
+            got = self.run_without([0], *args)
+            self.assertEqual(got.returncode, 1, args)
+            self.assertIn(b"standard input: it is closed", got.stderr)
+        self.assertEqual(self.z("take", "q", "--wait", "0").returncode, 3)
         self.assertEqual(self.run_without([0, 1], "put", "q", "x").returncode, 0)
-        self.assertEqual(cli("take", "q", listen=self.bus.listen).stdout, b"x\n")
+        self.assertEqual(self.z("take", "q").stdout, b"x\n")
 
 
 if __name__ == "__main__":
