@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The nix-darwin module, off line: darwin.nix stands for the options of nix-darwin that it sets. The
-plists that come out are looked at key by key, say the same as launchd/*, and are kept under
+"""The nix-darwin module, off line: darwin.nix stands for the options of nix-darwin that it sets.
+The plists that come out are looked at key by key, say the same as launchd/*, and are kept under
 rendered/. Where ZMQCAT_NIXPKGS or NIX_PATH names a nixpkgs, all is evaluated with its lib too;
 where ZMQCAT_NIX_DARWIN or NIX_PATH (darwin=) names a nix-darwin, with its modules.
 """
