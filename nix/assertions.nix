@@ -43,6 +43,12 @@ let
       which may end in the store. Write the path of a file of the running host, as a string:
       "/run/secrets/zmqcat".'';
   };
+  quotable = name: path: {
+    assertion = path == null || builtins.match "[^'\\\n]*" path != null;
+    message = ''
+      services.zmqcat.${name}: write a path without ', backslash and line ends, which
+      systemd-tmpfiles would take for something else.'';
+  };
   plainPath = name: path: {
     assertion = path == null || normal path;
     message = "services.zmqcat.${name}: write ${toString path} without //, /. and /..";
@@ -92,6 +98,7 @@ in
   (noLiteral "tokenFile" cfg.tokenFile)
   (noLiteral "keyFile" cfg.keyFile)
   (plainPath "mailbox" mailbox)
+  (quotable "mailbox" mailbox)
   (plainPath "keyFile" keyFile)
   (plainPath "tokenFile" tokenFile)
   (seen "allowFile" allowFile)

@@ -4,7 +4,7 @@ The plists that come out are looked at key by key, say the same as launchd/*, an
 rendered/. Where ZMQCAT_NIXPKGS or NIX_PATH names a nixpkgs, all is evaluated with its lib too;
 where ZMQCAT_NIX_DARWIN or NIX_PATH (darwin=) names a nix-darwin, with its modules.
 """
-import os, plistlib, shlex, stat, subprocess, unittest
+import json, os, plistlib, stat, subprocess, unittest
 
 import evaluate as ev
 from evaluate import CASES, GO_HUB, GO_SPOKE, HUB, KEY, LOCAL, SPOKE, harness
@@ -116,8 +116,7 @@ class Shared:
         odd = "/srv/a b$c'd\"e%f\\g"
         for settings, wanted in (
                 (HUB, []),
-                (HUB + "mailbox = %s;" % ('"%s"' % odd.replace("\\", "\\\\").replace('"', '\\"')),
-                 ["--mailbox", odd]),
+                (HUB + "extraArgs = [ %s ];" % json.dumps(odd).replace("$", "\\$"), [odd]),
                 (HUB + 'allow = [ "%s" ]; allowFile = "/etc/a";' % KEY,
                  ["--allow", KEY, "--allow-file", "/etc/a"]),
                 (HUB + 'keyFile = "/run/k";', ["--key-file", "/run/k"]),

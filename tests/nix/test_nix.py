@@ -327,6 +327,9 @@ class Shared:
             (HUB + "keyFile = /etc/hostname;", "without quotes", secret),
             (HUB + 'keyFile = "/var/lib/zmqcat/../../..%s";' % store, "keyFile: write", "without"),
             (HUB + 'mailbox = "/srv//m";', "mailbox: write", "without"),
+            (HUB + 'mailbox = "/srv/it\'s";', "mailbox: write", "without \'"),
+            (HUB + 'mailbox = "/srv/a\\nb";', "mailbox: write", "line ends"),
+            (HUB + 'mailbox = "/srv/a\\\\b";', "mailbox: write", "backslash"),
             (HUB + 'allow = [ "" ];', "no node key", "small hex digits"),
             (HUB + 'allow = [ "%s" "%sa" ];' % (KEY, KEY), "no node key", "zmqcat nodekey"),
             (HUB + 'allow = [ "%s" ];' % KEY.upper(), "no node key", "small hex"),
@@ -503,7 +506,7 @@ class Analyzed(unittest.TestCase):
                                  'group = "root";', [0o700, 0o755])):
             root = harness.tempdir()
             (path, rule), = ev.evaluate(settings)["tmpfiles"]["10-zmqcat"].items()
-            line = "d '%s' %s %s %s - -\n" % (path, *(rule["d"][k] for k in ("mode", "user",
+            line = "d '%s' '%s' '%s' '%s' '-' -\n" % (path, *(rule["d"][k] for k in ("mode", "user",
                                                                             "group")))
             found = []
             for _ in modes:
