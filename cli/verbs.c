@@ -72,6 +72,10 @@ const struct zc_verb zc_verbs[] = {
      "Replaces the secret in the hub's token and prints the new token. All spokes need it to come "
      "back.",
      NULL, 0, ADMIN, zc_token_rotate},
+    {"drain", "",
+     "Lets nothing new in, so that the mailboxes run empty. It lasts until the next start; of a "
+     "spoke, new clients are refused.",
+     NULL, 0, ADMIN, zc_admin_drain},
     {"keygen", "FILE", "Makes a key file for a hub or a spoke and prints its node key.", "file", 1,
      ZC_ARGS_HUB | ZC_ARGS_CLIENT | ZC_ARGS_HELP, zc_key_gen},
     {"nodekey", "FILE", "Prints the node key of a key file: what a hub may allow.", "file", 1,

@@ -45,6 +45,9 @@ int zc_key_gen(const struct zc_args *args);
 int zc_key_node(const struct zc_args *args);
 int zc_token_show(const struct zc_args *args);
 int zc_token_rotate(const struct zc_args *args);
+int zc_admin_revoke(const struct zc_args *args);
+int zc_admin_reload(const struct zc_args *args);
+int zc_admin_drain(const struct zc_args *args);
 /* Become zmqcat-hub and zmqcat-spoke with these arguments (argv[0] is the verb); they return only
  * on failure. */
 int zc_serve_hub(int argc, char **argv);

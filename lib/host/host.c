@@ -160,25 +160,27 @@ static void tunnel_text(struct zc_host *h, char *ret_text, size_t cap)
         snprintf(ret_text, cap, ", %u spokes, relay %s%s", (unsigned)st.peers, relay, away);
 }
 
-static void hub_text(struct zc_host *h, const char *tunnel, char *ret_text, size_t cap)
+static void hub_text(const struct zc_host *h, const struct zc_hub_stats *s, const char *tunnel,
+                     char *ret_text, size_t cap)
 {
-    struct zc_hub_stats s;
-    zc_hub_stats(h->config.hub, &s);
     snprintf(ret_text, cap, "%llu sessions, %llu queued, %llu leased, storage %s%s",
-             (unsigned long long)s.sessions, (unsigned long long)s.queued,
-             (unsigned long long)s.leased, storage_text(s.storage, h->config.disk != NULL), tunnel);
+             (unsigned long long)s->sessions, (unsigned long long)s->queued,
+             (unsigned long long)s->leased, storage_text(s->storage, h->config.disk != NULL),
+             tunnel);
 }
 
 static void tell_status(struct zc_host *h)
 {
     char text[sizeof(h->status_text)], tunnel[320], body[420];
+    struct zc_hub_stats stats;
+    zc_hub_stats(h->config.hub, &stats);
     tunnel_text(h, tunnel, sizeof(tunnel));
     if (h->config.spoke)
         snprintf(body, sizeof(body), "%s", tunnel);
     else
-        hub_text(h, tunnel, body, sizeof(body));
-    snprintf(text, sizeof(text), "%s%s%s", h->config.name != NULL ? h->config.name : "",
-             h->config.name != NULL ? ": " : "", body);
+        hub_text(h, &stats, tunnel, body, sizeof(body));
+    snprintf(text, sizeof(text), "%s%s%s%s", h->config.name != NULL ? h->config.name : "",
+             h->config.name != NULL ? ": " : "", stats.draining ? "draining, " : "", body);
     if (strcmp(text, h->status_text) == 0)
         return;
     memcpy(h->status_text, text, sizeof(text));

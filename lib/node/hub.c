@@ -276,6 +276,7 @@ void zc_hub_stats(const struct zc_hub *hub, struct zc_hub_stats *ret_stats)
         .damaged = c->damaged,
         .memory_bytes = b->hot_bytes + b->topics.bytes + b->out_bytes,
         .storage = ZC_LOG_CLOSED,
+        .draining = b->draining,
     };
     for (struct zc_list *l = b->sessions.next; l != &b->sessions; l = l->next) {
         const struct zc_session *s = ZC_CONTAINER(l, struct zc_session, link);

@@ -165,6 +165,7 @@ struct zc_hub_stats {
     uint64_t memory_bytes;                 /* message bodies and queued output held */
     enum zc_log_state storage;             /* ZC_LOG_CLOSED when not durable and no log */
     uint64_t log_bytes, live_bytes, moved; /* of the log, see zc_log_status */
+    bool draining;                         /* nothing new is let in until the next start */
 };
 void zc_hub_stats(const struct zc_hub *hub, struct zc_hub_stats *ret_stats);
 

@@ -47,13 +47,11 @@ struct zc_hub *zc_spoke_new(const struct zc_spoke_config *config, const uint8_t 
 
 /* ---- local connections ---- */
 
-/* The frame that says why there is no hub. */
-static struct zc_block *err_frame(struct zc_hub_tunnel *net, const char *why)
+/* The frame that says why there is no bus. */
+static struct zc_block *err_frame(struct zc_hub_tunnel *net, const char *text)
 {
-    char text[ZC_HUB_LINE_MAX];
     struct zc_msg *m = &net->hub->broker->out;
     int err;
-    snprintf(text, sizeof(text), "hub unreachable: %s", why);
     zc_msg_clear(m);
     m->op = zc_slice_str("err");
     m->error = zc_slice_str(text);
@@ -61,14 +59,22 @@ static struct zc_block *err_frame(struct zc_hub_tunnel *net, const char *why)
     return zc_msg_encode(m, &err);
 }
 
-static void give_up(struct zc_splice *s, struct zc_now now, const char *why)
+/* Over before it began: a client of the bus is told why, that of a forwarded port gets a reset. */
+static void refuse(struct zc_splice *s, struct zc_now now, const char *text)
 {
-    struct zc_block *frame = s->port == ZC_HUB_BUS_PORT ? err_frame(s->net, why) : NULL;
-    if (s->port != ZC_HUB_BUS_PORT) /* its client gets a reset only */
-        zc_hub_say(s->net, now, ZC_HUB_WARNING, false, "forwarded port %u: %s%s", (unsigned)s->port,
-                   why, s->net->up ? ": does the hub offer it, with --forward?" : "");
+    struct zc_block *frame = s->port == ZC_HUB_BUS_PORT ? err_frame(s->net, text) : NULL;
     zc_splice_end(s, now, frame != NULL ? zc_block_slice(frame) : zc_slice(NULL, 0));
     zc_block_unref(frame);
+}
+
+static void give_up(struct zc_splice *s, struct zc_now now, const char *why)
+{
+    char text[ZC_HUB_LINE_MAX];
+    if (s->port != ZC_HUB_BUS_PORT)
+        zc_hub_say(s->net, now, ZC_HUB_WARNING, false, "forwarded port %u: %s%s", (unsigned)s->port,
+                   why, s->net->up ? ": does the hub offer it, with --forward?" : "");
+    snprintf(text, sizeof(text), "hub unreachable: %s", why);
+    refuse(s, now, text);
 }
 
 /* Why the hub cannot be reached now. */
@@ -126,6 +132,10 @@ struct zc_splice *zc_spoke_attach(struct zc_hub *spoke, struct zc_now now, uint1
         return NULL;
     s->till = zc_mono_add_ms(now.mono, net->wait_hub_ms);
     zc_hub_trace(net, "zmqcat c%llu open port=%u", (unsigned long long)s->serial, (unsigned)port);
+    if (spoke->broker->draining) {
+        refuse(s, now, "this spoke is being drained: try again when it was started anew");
+        return s;
+    }
     zc_list_push(&net->held, &s->held); /* all wait equally long: in order of `till` */
     if (port == ZC_HUB_BUS_PORT)
         zc_list_push(&net->waiting, &s->waiting);

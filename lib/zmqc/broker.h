@@ -153,6 +153,7 @@ struct zc_broker {
     struct zc_mono started;
     uint64_t serial_next, seq_next;
     bool trace, stopping;
+    bool draining;      /* nothing new comes in, until the next start */
     bool input_blocked; /* the log is behind: read nothing more */
 
     struct zc_map mailboxes;

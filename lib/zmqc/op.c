@@ -87,16 +87,37 @@ static void pong(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     (void)m; /* any frame proves life */
 }
 
+#define DRAINING                                                                                   \
+    "this hub is being drained: it takes nothing new: try again when it was started anew"
+
 static const struct {
     const char *name;
     void (*run)(struct zc_broker *, struct zc_session *, struct zc_msg *);
+    bool adds; /* brings something new in: refused while the hub is drained */
 } ops[] = {
-    {"put", zc_op_put},   {"take", zc_op_take}, {"reserve", zc_op_reserve}, {"ready", zc_op_ready},
-    {"ack", zc_op_ack},   {"nack", zc_op_nack}, {"req", zc_op_req},         {"rep", zc_op_rep},
-    {"pub", zc_op_pub},   {"sub", zc_op_sub},   {"unsub", zc_op_unsub},     {"hello", hello},
-    {"ping", ping},       {"pong", pong},       {"touch", zc_op_touch},     {"stat", zc_op_stat},
-    {"list", zc_op_list}, {"info", zc_op_info}, {"peek", zc_op_peek},       {"purge", zc_op_purge},
-    {"move", zc_op_move}, {"bind", zc_op_bind}, {"unbind", zc_op_unbind},
+    {"put", zc_op_put, true},
+    {"take", zc_op_take, false},
+    {"reserve", zc_op_reserve, false},
+    {"ready", zc_op_ready, false},
+    {"ack", zc_op_ack, false},
+    {"nack", zc_op_nack, false},
+    {"req", zc_op_req, true},
+    {"rep", zc_op_rep, false},
+    {"pub", zc_op_pub, true},
+    {"sub", zc_op_sub, false},
+    {"unsub", zc_op_unsub, false},
+    {"hello", hello, false},
+    {"ping", ping, false},
+    {"pong", pong, false},
+    {"touch", zc_op_touch, false},
+    {"stat", zc_op_stat, false},
+    {"list", zc_op_list, false},
+    {"info", zc_op_info, false},
+    {"peek", zc_op_peek, false},
+    {"purge", zc_op_purge, false},
+    {"move", zc_op_move, true},
+    {"bind", zc_op_bind, true},
+    {"unbind", zc_op_unbind, false},
 };
 
 static void unknown(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
@@ -127,10 +148,13 @@ void zc_op_run(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         return;
     }
     for (size_t i = 0; i < ZC_ARRAY_LEN(ops); i++) {
-        if (zc_slice_is(m->op, ops[i].name)) {
+        if (!zc_slice_is(m->op, ops[i].name))
+            continue;
+        if (ops[i].adds && b->draining)
+            zc_reply_err(b, s, m->id, "unavailable", DRAINING);
+        else
             ops[i].run(b, s, m);
-            return;
-        }
+        return;
     }
     unknown(b, s, m);
 }

@@ -1,4 +1,5 @@
-/* The administrator's socket: status and trace, and what the node around it answers; see op.h. */
+/* The administrator's socket: status, trace and drain, and what the node around it answers; see
+ * op.h. */
 #include "base/json.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
@@ -36,6 +37,8 @@ static int build_status(struct zc_broker *b, struct zc_buf *j)
     for (size_t i = 0; err == 0 && i < ZC_ARRAY_LEN(rows); i++)
         err = zc_json_put_member(j, rows[i].key, (int64_t)rows[i].value);
     if (err == 0)
+        err = zc_json_put_raw(j, b->draining ? ",\"draining\":true" : ",\"draining\":false");
+    if (err == 0)
         err = zc_json_put_raw(j, b->trace ? ",\"trace\":true" : ",\"trace\":false");
     if (err == 0)
         err = zc_json_put_raw(j, ",\"storage\":");
@@ -67,12 +70,22 @@ static void trace(struct zc_broker *b, struct zc_session *s, const struct zc_msg
     zc_op_result(b, s, m, zc_slice_str("{}"));
 }
 
+static void drain(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+{
+    if (!b->draining)
+        zc_broker_log(b, 5, NULL, "drain: nothing new is let in until the next start");
+    b->draining = true;
+    zc_op_result(b, s, m, zc_slice_str("{}"));
+}
+
 bool zc_op_control(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
 {
     if (zc_slice_is(m->op, "status"))
         status(b, s, m);
     else if (zc_slice_is(m->op, "trace"))
         trace(b, s, m);
+    else if (zc_slice_is(m->op, "drain"))
+        drain(b, s, m);
     else if (b->admin == NULL || !b->admin->verb(b->admin->arg, s, m))
         return zc_slice_is(m->op, "pong"); /* the answer to a heartbeat */
     return true;
