@@ -420,8 +420,9 @@ class Conn:
             self.data += more
 
     def recv(self, timeout=None):
+        end = time.monotonic() + (timeout if timeout is not None else self.timeout) * SLOW
         while True:
-            got = json.loads(self.recv_bytes(timeout)[8:])
+            got = json.loads(self.recv_bytes((end - time.monotonic()) / SLOW)[8:])
             if got["op"] == "ping" and self.pong:
                 self.send(v=1, op="pong", id=got.get("id", ""))
                 continue

@@ -1,35 +1,41 @@
 #!/usr/bin/env python3
 """More faults that people met, acted out on a hub: work that takes long or kills its worker, bits
 that turn over, disks that fail at each call. Time is scaled."""
-import errno, glob, os, random, signal, sys, threading, time
+import errno, functools, glob, os, random, signal, sys, threading, time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness
-from harness import SLOW, Closed, payload, wait_for
+from harness import LONG, SLOW, frame, payload, together, wait_for
 from test_disk import Shim
 
 
 def drained(c, name):
-    """The payloads of all that is queued. What is found damaged only when it is read is told, and
-    gone."""
+    """The payloads of all that is queued, many takes at once. What is found damaged only when it is
+    read is told, and gone."""
     found = []
     while True:
-        got = c.call(v=1, op="take", id="t", name=name, wait=0)
-        if got["op"] == "msg":
-            found.append(payload(got))
-        elif got["code"] == "empty":
+        c.send_raw(frame(v=1, op="take", id="t", name=name, wait=0) * 200)
+        answers = [c.recv() for _ in range(200)]
+        for got in answers:
+            if got["op"] == "msg":
+                found.append(payload(got))
+            elif got["code"] != "empty":
+                assert got["code"] == "storage" and "set aside" in got["error"], got
+        if any(got.get("code") == "empty" for got in answers):
             return found
-        else:
-            assert got["code"] == "storage" and "set aside" in got["error"], got
 
 
 class H1(harness.Case):
-    """Busy or quiet is not dead. A heartbeat of 1 s stands for 5 s."""
+    """Busy or quiet is not dead. A heartbeat of 1 s, or less, stands for 5 s."""
+
+    def silent(self, hub):
+        """A session that says nothing, which the hub ends."""
+        return self.conn(hub, pong=False)
 
     def test_H1_a_session_that_speaks_every_three_intervals_lives(self):
         hub = self.hub("--heartbeat", "1s")
-        c = self.conn(hub, pong=False)
-        for n in range(7):
+        c, silent = self.conn(hub, pong=False), self.silent(hub)
+        for n in range(7 if LONG else 2):
             time.sleep(3)  # with 5 s: 15 s, and one second more is the end
             c.send(v=1, op="pub", id="p%d" % n, name="ev", text=str(n))
             while True:  # reads only now: pings, then the answer
@@ -37,20 +43,24 @@ class H1(harness.Case):
                 if got["op"] != "ping":
                     break
             self.assertFrame(got, op="ok", id="p%d" % n)
+        self.assertTrue(silent.closed(0.1))
 
     def test_H1_a_worker_that_reads_nothing_keeps_its_job(self):
-        hub = self.hub("--heartbeat", "1s")
+        hub = self.hub("--heartbeat", "1s" if LONG else "100ms")
         asker, worker, idle = self.conn(hub), self.conn(hub, pong=False), self.conn(hub)
+        silent = self.silent(hub)
         asker.send(v=1, op="req", id="q", name="svc", text="work")
         asker.sync()
         job = worker.call(v=1, op="ready", id="r", name="svc")
         self.assertFrame(job, op="msg", attempt=1)
         idle.send(v=1, op="ready", id="r", name="svc")
-        end = time.monotonic() + 12  # three times as long as a silent session lives
+        # Three times, or twice, as long as a silent session lives.
+        end = time.monotonic() + (12 if LONG else 2.7)
         while time.monotonic() < end:
             asker.sync()
             idle.sync()  # no second execution
-            time.sleep(0.5)
+            time.sleep(0.5 if LONG else 0.1)
+        self.assertTrue(silent.closed(0.1))
         worker.send(v=1, op="rep", id=job["id"], name="svc", text="done")
         self.assertFrame(asker.recv(), op="rep", id="q", text="done")
         idle.nothing()
@@ -112,8 +122,8 @@ class H7(harness.Case):
         files = {p: harness.read_file(p) for p in glob.glob(hub.mailbox + "/*") if
                  os.path.isfile(p)}
         logs = sorted(p for p in files if p.endswith(".zlog"))
-        hits = 0
-        for run in range(100 if harness.LONG else 40):
+        hits = at_open = 0
+        for run in range(100 if LONG else 25):
             for p in glob.glob(hub.mailbox + "/*"):
                 os.unlink(p)
             for p, data in files.items():
@@ -123,9 +133,11 @@ class H7(harness.Case):
             data = bytearray(files[victim])
             data[bit // 8] ^= 1 << bit % 8
             harness.write_file(victim, bytes(data))
+            said = len(hub.logged())
             hub.start()
+            opened = hub.status()["storage"]["set_aside"]
             found = drained(self.conn(hub), "q")
-            storage = hub.status()["storage"]
+            storage, log = hub.status()["storage"], hub.logged()[said:]
             where = "run %d: bit %d of %s" % (run, bit, victim)
             self.assertLessEqual(set(found), set(jobs), where)  # never a wrong payload
             self.assertEqual(found, sorted(found), where)
@@ -133,8 +145,13 @@ class H7(harness.Case):
             if len(found) < len(jobs):
                 hits += 1
                 self.assertGreater(storage["set_aside"], 0, where)
+            self.assertEqual("were damaged or missing and are left out" in log, opened > 0, where)
+            self.assertEqual("is damaged and was set aside" in log,
+                             storage["set_aside"] > opened, where)
+            at_open += opened > 0
             hub.kill()
         self.assertGreater(hits, 0)
+        self.assertGreater(at_open, 0)
 
 
 class H8(harness.Case):
@@ -165,17 +182,18 @@ class H8(harness.Case):
         self.assertEqual(found, sorted(set(found)))
         self.assertEqual(found[-1], 99)
 
+    def fail_each(self, knob):
+        calls = [functools.partial(self.fails, knob, n) for n in range(1, 14 if LONG else 6)]
+        together(*calls)
+
     def test_H8_a_sync_fails(self):
-        for n in range(1, 14 if harness.LONG else 6):
-            self.fails("sync_fail", n)
+        self.fail_each("sync_fail")
 
     def test_H8_a_write_fails(self):
-        for n in range(1, 14 if harness.LONG else 6):
-            self.fails("write_fail", n)
+        self.fail_each("write_fail")
 
     def test_H8_a_write_is_short(self):
-        for n in range(1, 14 if harness.LONG else 6):
-            self.fails("write_short", n)
+        self.fail_each("write_short")
 
 
 if __name__ == "__main__":
