@@ -23,11 +23,20 @@ def segments(hub):
 
 
 class Load:
-    """Pipelined requests of one connection; `slowest` is the longest put."""
+    """Pipelined requests of one connection. `took`: the seconds of each 50 puts; `control`: those
+    of a write and an fsync of ours on the same disk, each after such puts."""
 
     def __init__(self, case, hub):
         self.c = case.conn(hub, timeout=20 * SLOW, hello=True)
-        self.slowest = 0.0
+        self.took, self.control = [], []
+        self.file = open(os.path.join(hub.dir, "control"), "wb", buffering=0)
+        case.addCleanup(self.file.close)
+
+    def touch_the_disk(self, size):
+        began = time.monotonic()
+        self.file.write(b"x" * size)
+        os.fsync(self.file.fileno())
+        self.control.append(time.monotonic() - began)
 
     def put(self, name, first, n, size=300):
         """Puts first .. first+n-1, waiting for each 50 of them."""
@@ -39,7 +48,8 @@ class Load:
             for i in ids:
                 got = self.c.recv()
                 assert (got["op"], got["id"]) == ("ok", i), got
-            self.slowest = max(self.slowest, time.monotonic() - began)
+            self.took.append(time.monotonic() - began)
+            self.touch_the_disk(50 * size)
 
     def reserve(self, name, n):
         """[(number, delivery)] of up to n messages."""
@@ -71,7 +81,11 @@ class H9(harness.Case):
         # Four segments and what is being cleaned.
         self.assertLessEqual(most, 8 << 20)
         self.assertGreater(int(segments(hub)[-1].split(".")[0]), count * 400 >> 20)
-        self.assertLess(load.slowest, 1.0 * SLOW)
+        # No put takes more than 100 ms, unless the disk and the machine do that to all.
+        stalls = [t for t in load.took if t > 0.1 * SLOW]
+        others = [t for t in load.control if t > 0.05 * SLOW]
+        self.assertLessEqual(len(stalls), 2 + 2 * len(others), (stalls, others))
+        self.assertLess(max(load.took), 0.5 * SLOW + 2 * max(load.control))
         self.assertEqual(load.c.call(v=1, op="ack", id="a", delivery=held[0][1])["op"], "ok")
         wait_for(lambda: len(segments(hub)) == 2)
         self.assertEqual(hub.status()["storage"]["state"], "ok")
