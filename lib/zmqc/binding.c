@@ -42,7 +42,6 @@ static void bound_drop(struct zc_broker *b, struct zc_bound *bound)
 {
     if (bound->bindings > 0)
         return;
-    zc_list_remove(&bound->matched);
     zc_map_remove(&b->bound, &bound->node);
     free(bound);
 }
@@ -70,10 +69,19 @@ static bool enter(struct zc_broker *b, struct zc_binding *g)
     return true;
 }
 
+/* The next one of its prefix, or NULL. */
+static struct zc_binding *after(const struct zc_binding *g)
+{
+    struct zc_list *l = g->in_prefix.next;
+    return l != &g->prefix->bindings ? ZC_CONTAINER(l, struct zc_binding, in_prefix) : NULL;
+}
+
 static void leave(struct zc_broker *b, struct zc_binding *g)
 {
     if (g->prefix == NULL)
         return;
+    if (b->walk != NULL && b->walk->at == g)
+        b->walk->at = after(g);
     zc_map_remove(&b->bindings_by_key, &g->by_key);
     zc_list_remove(&g->in_prefix);
     zc_list_remove(&g->all);
@@ -203,23 +211,36 @@ void zc_binding_settled(struct zc_broker *b, struct zc_setting *s, bool put, boo
     binding_free(b, g);
 }
 
-uint32_t zc_binding_match(struct zc_broker *b, struct zc_slice topic, struct zc_list *matched)
+/* w->at is a binding, unless there is none left. */
+static void find(const struct zc_broker *b, struct zc_binding_walk *w)
 {
-    size_t len = 0;
-    uint32_t count = 0;
     struct zc_prefix *p;
-    zc_list_init(matched);
-    while ((p = zc_topics_match(&b->topics, topic, &len)) != NULL) {
-        for (struct zc_list *l = p->bindings.next; l != &p->bindings; l = l->next) {
-            struct zc_bound *bound = ZC_CONTAINER(l, struct zc_binding, in_prefix)->bound;
-            if (bound->pub_mark == b->pub_mark)
-                continue;
-            zc_list_push(matched, &bound->matched);
-            bound->pub_mark = b->pub_mark;
-            count++;
-        }
+    while (w->at == NULL && (p = zc_topics_match(&b->topics, w->topic, &w->len)) != NULL) {
+        if (!zc_list_empty(&p->bindings))
+            w->at = ZC_CONTAINER(p->bindings.next, struct zc_binding, in_prefix);
     }
-    return count;
+}
+
+bool zc_binding_begin(struct zc_broker *b, struct zc_slice topic, struct zc_binding_walk *ret_walk)
+{
+    *ret_walk = (struct zc_binding_walk){.topic = topic, .limit = b->seq_next, .mark = ++b->walks};
+    find(b, ret_walk);
+    return ret_walk->at != NULL;
+}
+
+struct zc_bound *zc_binding_next(struct zc_broker *b, struct zc_binding_walk *w)
+{
+    for (find(b, w); w->at != NULL; find(b, w)) {
+        struct zc_bound *bound = w->at->bound;
+        bool newer = w->at->setting.seq >= w->limit;
+        w->at = after(w->at);
+        w->looked++;
+        if (newer || bound->mark == w->mark)
+            continue;
+        bound->mark = w->mark;
+        return bound;
+    }
+    return NULL;
 }
 
 int zc_binding_restore(struct zc_broker *b, uint64_t seq, struct zc_slice body, uint64_t place)

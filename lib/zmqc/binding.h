@@ -12,14 +12,11 @@
 #include "zmqc/setting.h"
 
 #define ZC_BINDINGS_MAX 65536
-/* What one publication may put into all of its mailboxes together: it is made in one go. */
-#define ZC_BINDINGS_BYTES_MAX (UINT64_C(64) << 20)
 
 /* A mailbox that is bound. */
 struct zc_bound {
     struct zc_map_node node;
-    struct zc_list matched; /* in the list of one publication */
-    uint64_t pub_mark;      /* last publication that matched, for one copy each */
+    uint64_t mark; /* of the last walk that met it, for one copy each */
     uint32_t bindings;
     uint16_t len;
     uint8_t name[];
@@ -49,8 +46,21 @@ ZC_MUST_CHECK int64_t zc_binding_add(struct zc_broker *b, struct zc_slice name,
 /* Ends it; likewise. 0 when there is none. */
 ZC_MUST_CHECK int64_t zc_binding_remove(struct zc_broker *b, struct zc_slice name,
                                         struct zc_slice topic);
-/* Mailboxes bound to topic, each once, into *matched by `matched`. Returns how many. */
-uint32_t zc_binding_match(struct zc_broker *b, struct zc_slice topic, struct zc_list *matched);
+/* A walk over the mailboxes that are bound to a topic. While it pauses, bindings may come and go
+ * if b->walk points to it; there is one at a time. */
+struct zc_binding_walk {
+    struct zc_slice topic;
+    size_t len;            /* prefixes below that length are through, or `at` is in the last one */
+    struct zc_binding *at; /* the next one; NULL: the first of the next prefix */
+    uint64_t limit;        /* bindings with sequence numbers from here on came later */
+    uint64_t mark;
+    uint32_t looked; /* bindings passed */
+};
+
+/* False: none is bound. The topic stays where it is. */
+bool zc_binding_begin(struct zc_broker *b, struct zc_slice topic, struct zc_binding_walk *ret_walk);
+/* The next mailbox, each once; NULL: that was all. */
+struct zc_bound *zc_binding_next(struct zc_broker *b, struct zc_binding_walk *w);
 
 /* Its record, or its removal (put false), is durable or failed. */
 void zc_binding_settled(struct zc_broker *b, struct zc_setting *s, bool put, bool durable);

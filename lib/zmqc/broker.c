@@ -34,10 +34,10 @@ struct zc_broker *zc_broker_new(const struct zc_broker_limits *limits, const uin
     b->seq_next = 1;
     b->now = now;
     b->started = now.mono;
-    struct zc_list *lists[] = {&b->jobs,     &b->jobs_dead,    &b->transfers, &b->bindings,
-                               &b->seen_all, &b->mailbox_list, &b->dispatch,  &b->dead,
-                               &b->unstored, &b->reviving,     &b->yielded,   &b->sessions,
-                               &b->dirty,    &b->dirty_inner,  &b->stalled,   &b->lines};
+    struct zc_list *lists[] = {
+        &b->jobs,     &b->jobs_dead,   &b->transfers, &b->bindings, &b->seen_all, &b->mailbox_list,
+        &b->dispatch, &b->dead,        &b->unstored,  &b->reviving, &b->yielded,  &b->sessions,
+        &b->dirty,    &b->dirty_inner, &b->stalled,   &b->lines,    &b->pubs};
     for (size_t i = 0; i < ZC_ARRAY_LEN(lists); i++)
         zc_list_init(lists[i]);
     b->seen_timer.kind = ZC_TIMER_SEEN;
@@ -59,6 +59,7 @@ void zc_broker_free(struct zc_broker *b)
     b->journal = NULL; /* nothing is written any more */
     while (!zc_list_empty(&b->sessions))
         zc_broker_detach(b, ZC_CONTAINER(b->sessions.next, struct zc_session, link), b->now);
+    zc_job_pub_free_all(b);
     zc_scope_end_all(b);
     zc_job_free_dead(b);
     zc_transfer_free_all(b);
@@ -189,6 +190,7 @@ void zc_broker_synced(struct zc_broker *b, struct zc_now now, uint64_t ticket)
     if (b->written < ticket)
         b->written = ticket;
     zc_settle_synced(b, ticket);
+    zc_job_pub_synced(b);
     zc_reply_release_all(b);
     dispatch_all(b);
 }
@@ -213,7 +215,8 @@ void zc_broker_store_again(struct zc_broker *b)
 
 bool zc_broker_settled(const struct zc_broker *b)
 {
-    return b->entries_len == 0 && b->orphans == 0 && zc_list_empty(&b->unstored);
+    return b->entries_len == 0 && b->orphans == 0 && zc_list_empty(&b->unstored) &&
+           zc_list_empty(&b->pubs);
 }
 
 void zc_broker_read_done(struct zc_broker *b, struct zc_now now, void *cookie,

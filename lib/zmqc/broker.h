@@ -107,6 +107,7 @@ struct zc_held {
     bool written_only; /* written is enough */
     bool gift;         /* message and gift_op count; else frame does */
     bool sub;          /* frame of a subscription */
+    bool pub;          /* ok to a publication */
     bool end, batch;   /* of a request with max: the last, and any */
     uint8_t gift_op;
     struct zc_block *frame;
@@ -162,6 +163,7 @@ struct zc_broker {
     struct zc_list dead;     /* messages that only a read under way still knows */
     struct zc_list jobs;     /* those that go on in the next turn */
     struct zc_list jobs_dead;
+    struct zc_list pubs;      /* publications for bound mailboxes; the first one is under way */
     struct zc_list transfers; /* messages on their way to another mailbox */
     struct zc_map ids;        /* messages by (mailbox, id) for duplicates */
     struct zc_map tokens;     /* deliveries */
@@ -178,6 +180,8 @@ struct zc_broker {
     struct zc_map bindings_by_key, bindings_by_seq;
     struct zc_list bindings;
     uint32_t bindings_count;
+    struct zc_binding_walk *walk; /* of the first of pubs, or NULL */
+    uint64_t walks;
 
     struct zc_list sessions, dirty, stalled;
     struct zc_list dirty_inner;            /* the node's own, see zc_broker_inner */

@@ -127,7 +127,7 @@ static void handle(struct zc_broker *b, struct zc_session *s, uint8_t *body, siz
 
 static bool input_stopped(const struct zc_broker *b, const struct zc_session *s)
 {
-    return b->input_blocked || zc_reply_over_bound(b, s);
+    return b->input_blocked || s->publishing || zc_reply_over_bound(b, s);
 }
 
 /* Runs whole frames of data; returns the bytes used. */
@@ -225,7 +225,7 @@ void zc_broker_eof(struct zc_broker *b, struct zc_session *s, struct zc_now now)
 
 void zc_broker_resume(struct zc_broker *b, struct zc_session *s)
 {
-    if (s->state == ZC_SESSION_OPEN && zc_reply_has_room(b, s))
+    if (s->state == ZC_SESSION_OPEN && !s->publishing && zc_reply_has_room(b, s))
         zc_gift_unpark(b, s);
     if (s->jobs_count > 0 && zc_reply_has_room(b, s))
         zc_job_resume(b, s);

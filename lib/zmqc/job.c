@@ -10,7 +10,7 @@
 #include "zmqc/reply.h"
 #include "zmqc/walk.h"
 
-static void make_ready(struct zc_broker *b, struct zc_job *j)
+void zc_job_make_ready(struct zc_broker *b, struct zc_job *j)
 {
     if (!zc_list_linked(&j->link))
         zc_list_push(&b->jobs, &j->link);
@@ -24,9 +24,28 @@ static void unpin(struct zc_broker *b, struct zc_mailbox *mb)
     zc_broker_reap(b, mb);
 }
 
-static void job_free(struct zc_broker *b, struct zc_job *j)
+struct zc_job *zc_job_new(struct zc_session *s, enum zc_job_kind kind, struct zc_slice id)
+{
+    struct zc_job *j = calloc(1, sizeof(*j) + id.len);
+    if (j == NULL)
+        return NULL;
+    zc_list_init(&j->link);
+    zc_list_init(&j->in_pubs);
+    j->session = s;
+    zc_list_push(&s->jobs, &j->in_session);
+    s->jobs_count++;
+    j->kind = (uint8_t)kind;
+    j->id_len = (uint16_t)id.len;
+    if (id.len > 0)
+        memcpy(j->id, id.data, id.len);
+    return j;
+}
+
+void zc_job_free(struct zc_broker *b, struct zc_job *j)
 {
     zc_list_remove(&j->link);
+    if (j->kind == ZC_JOB_PUB)
+        zc_job_pub_end(b, j);
     if (zc_list_linked(&j->in_session)) {
         zc_list_remove(&j->in_session);
         j->session->jobs_count--;
@@ -67,11 +86,11 @@ bool zc_job_read_done(struct zc_broker *b, void *cookie, struct zc_block *body)
     j->reading = false;
     if (j->dead) {
         zc_block_unref(body);
-        job_free(b, j);
+        zc_job_free(b, j);
         return true;
     }
     j->body = body;
-    make_ready(b, j);
+    zc_job_make_ready(b, j);
     return true;
 }
 
@@ -80,7 +99,7 @@ void zc_job_free_dead(struct zc_broker *b)
     while (!zc_list_empty(&b->jobs_dead)) {
         struct zc_job *j = ZC_CONTAINER(b->jobs_dead.next, struct zc_job, link);
         j->reading = false;
-        job_free(b, j);
+        zc_job_free(b, j);
     }
 }
 
@@ -132,19 +151,23 @@ static void step(struct zc_broker *b, struct zc_job *j)
     bool on = true;
     if (j->err != 0)
         j->stopped = true;
+    else if (j->kind == ZC_JOB_PUB)
+        on = zc_job_pub_step(b, j);
     else if (j->kind == ZC_JOB_PEEK)
         on = zc_job_peek_step(b, j);
     else
         on = j->kind == ZC_JOB_PURGE ? purge_step(b, j) : zc_job_move_step(b, j);
     if (!j->stopped) {
         if (on)
-            make_ready(b, j);
+            zc_job_make_ready(b, j);
         return;
     }
-    if (j->kind != ZC_JOB_PEEK)
+    if (j->kind == ZC_JOB_PUB)
+        zc_job_pub_answer(b, j);
+    else if (j->kind != ZC_JOB_PEEK)
         answer(b, j);
-    job_free(b, j);
-    if (s->state == ZC_SESSION_ENDING)
+    zc_job_free(b, j);
+    if (s != NULL && s->state == ZC_SESSION_ENDING)
         zc_broker_touch(b, s);
 }
 
@@ -155,16 +178,11 @@ void zc_job_start(struct zc_broker *b, struct zc_session *s, const struct zc_msg
         zc_reply_err(b, s, m->id, "full", "too many operations are under way in this session");
         return;
     }
-    struct zc_job *j = calloc(1, sizeof(*j) + m->id.len);
+    struct zc_job *j = zc_job_new(s, kind, m->id);
     if (j == NULL) {
         zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
         return;
     }
-    zc_list_init(&j->link);
-    j->session = s;
-    zc_list_push(&s->jobs, &j->in_session);
-    s->jobs_count++;
-    j->kind = (uint8_t)kind;
     j->from = from;
     j->to = to;
     from->pins++;
@@ -176,12 +194,9 @@ void zc_job_start(struct zc_broker *b, struct zc_session *s, const struct zc_msg
     /* Two moves in opposite directions would else carry the same messages for ever. */
     if (kind == ZC_JOB_MOVE && j->left > from->queued + from->delayed)
         j->left = from->queued + from->delayed;
-    j->id_len = (uint16_t)m->id.len;
-    if (m->id.len > 0)
-        memcpy(j->id, m->id.data, m->id.len);
     if (kind == ZC_JOB_PEEK && !zc_job_peek_collect(b, j)) {
         zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
-        job_free(b, j);
+        zc_job_free(b, j);
         return;
     }
     s->cost += 16;
@@ -210,13 +225,14 @@ void zc_job_resume(struct zc_broker *b, struct zc_session *s)
 {
     for (struct zc_list *l = s->jobs.next; l != &s->jobs; l = l->next) {
         struct zc_job *j = ZC_CONTAINER(l, struct zc_job, in_session);
-        if (!j->reading)
-            make_ready(b, j);
+        if (!j->reading && j->kind != ZC_JOB_PUB)
+            zc_job_make_ready(b, j);
     }
 }
 
 void zc_job_failed(struct zc_broker *b, uint64_t ticket)
 {
+    zc_job_pub_failed(b, ticket);
     for (struct zc_list *l = b->sessions.next; l != &b->sessions; l = l->next) {
         struct zc_session *s = ZC_CONTAINER(l, struct zc_session, link);
         for (struct zc_list *k = s->jobs.next; k != &s->jobs; k = k->next) {
@@ -231,6 +247,14 @@ void zc_job_failed(struct zc_broker *b, uint64_t ticket)
 
 void zc_job_session_end(struct zc_broker *b, struct zc_session *s)
 {
-    while (!zc_list_empty(&s->jobs))
-        job_free(b, ZC_CONTAINER(s->jobs.next, struct zc_job, in_session));
+    while (!zc_list_empty(&s->jobs)) {
+        struct zc_job *j = ZC_CONTAINER(s->jobs.next, struct zc_job, in_session);
+        if (j->kind != ZC_JOB_PUB) {
+            zc_job_free(b, j);
+            continue;
+        }
+        zc_list_remove(&j->in_session); /* it goes on without */
+        s->jobs_count--;
+        j->session = NULL;
+    }
 }

@@ -9,6 +9,15 @@
 
 #define ZC_OP_NO_MEMORY "the hub is out of memory: try again later"
 
+/* A publication; all slices are borrowed. */
+struct zc_pub {
+    struct zc_item item; /* name is the topic, id the publisher's; its headers are not read: */
+    const struct zc_header *headers;
+    uint32_t headers_count;
+    size_t headers_bytes;
+    struct zc_mono expires;
+};
+
 /* Runs one decoded message of a session. */
 void zc_op_run(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 
@@ -17,11 +26,15 @@ void zc_op_put(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_req(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_rep(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 /* A publication into a mailbox that is bound to its topic; dropped and counted when that is full. A
- * ticket (0: none), or a negative zc_err. */
-int64_t zc_op_put_bound(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
-                        struct zc_slice name);
+ * ticket (0: none), or a negative zc_err. *ret_made is what it costs in bytes. */
+int64_t zc_op_put_bound(struct zc_broker *b, const struct zc_pub *pub, struct zc_slice name,
+                        size_t *ret_made);
 /* op_pub.c */
 void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
+/* Its mailboxes have it, once ticket is synced (0: nothing to wait for), or err is why not all
+ * have: the answer to its session (NULL: it has ended), then subscribers and the last value. */
+void zc_op_published(struct zc_broker *b, struct zc_session *s, const struct zc_pub *pub,
+                     uint64_t ticket, int err);
 void zc_op_sub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_unsub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);
 void zc_op_bind(struct zc_broker *b, struct zc_session *s, struct zc_msg *m);

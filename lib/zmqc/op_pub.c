@@ -1,28 +1,30 @@
 /* pub, sub and unsub, see op.h. */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "zmqc/binding.h"
+#include "zmqc/job.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
 
 /* The frame that all subscribers get. */
-static struct zc_block *encode(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+static struct zc_block *encode(struct zc_broker *b, const struct zc_pub *pub)
 {
     struct zc_msg *out = &b->out;
     zc_msg_clear(out);
     out->op = zc_slice_str("msg");
-    out->id = m->id;
-    out->name = m->name;
-    out->from = zc_op_from(s, m);
-    out->by = zc_slice_str(s->identity);
-    out->at = b->now.wall.ms;
+    out->id = pub->item.id;
+    out->name = pub->item.name;
+    out->from = pub->item.from;
+    out->by = pub->item.by;
+    out->at = pub->item.at_ms;
     out->has = ZC_MSG_HAS_AT;
-    out->headers_count = m->headers_count;
-    out->headers_bytes = m->headers_bytes;
-    for (uint32_t i = 0; i < m->headers_count; i++)
-        out->headers[i] = m->headers[i];
-    zc_msg_set_payload(out, zc_msg_payload(m));
+    out->headers_count = pub->headers_count;
+    out->headers_bytes = pub->headers_bytes;
+    if (pub->headers != out->headers)
+        memcpy(out->headers, pub->headers, pub->headers_count * sizeof(out->headers[0]));
+    zc_msg_set_payload(out, pub->item.payload);
     int err = 0;
     return zc_msg_encode(out, &err);
 }
@@ -66,97 +68,101 @@ static bool find_matches(struct zc_broker *b, struct zc_slice name, uint64_t fro
     return true;
 }
 
-/* Last value set or removed. False: no memory. */
-static bool keep(struct zc_broker *b, const struct zc_msg *m, struct zc_block *frame, uint64_t from,
-                 struct zc_mono expires)
+static void drop_value(struct zc_broker *b, struct zc_slice name)
+{
+    struct zc_topic *topic = zc_topics_find(&b->topics, name);
+    if (topic != NULL)
+        zc_topics_remove(&b->topics, &b->timers, topic);
+}
+
+/* False: no memory. */
+static bool keep_value(struct zc_broker *b, const struct zc_pub *pub, struct zc_block *frame,
+                       uint64_t from)
 {
     struct zc_topic *topic;
-    if (frame == NULL) {
-        if ((topic = zc_topics_find(&b->topics, m->name)) != NULL)
-            zc_topics_remove(&b->topics, &b->timers, topic);
-        return true;
-    }
     if (b->limits.topics_max == 0)
         return true;
-    if (zc_topics_set(&b->topics, m->name, frame, b->limits.topics_max, &b->timers, &topic) != 0)
+    if (zc_topics_set(&b->topics, pub->item.name, frame, b->limits.topics_max, &b->timers,
+                      &topic) != 0)
         return false;
     topic->timer.kind = ZC_TIMER_TOPIC;
     topic->from = from;
-    return expires.ns == ZC_NEVER.ns || zc_heap_set(&b->timers, &topic->timer, expires) == 0;
+    return pub->expires.ns == ZC_NEVER.ns ||
+           zc_heap_set(&b->timers, &topic->timer, pub->expires) == 0;
 }
 
-static void ok_subs(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
-                    uint32_t subs, uint64_t ticket)
+static void ok_subs(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
+                    struct zc_slice name, uint32_t subs, uint64_t ticket)
 {
     struct zc_msg *out = &b->out;
     zc_msg_clear(out);
     out->op = zc_slice_str("ok");
-    out->id = m->id;
-    out->name = m->name;
+    out->id = id;
+    out->name = name;
     out->subs = subs;
     out->has = ZC_MSG_HAS_SUBS;
-    zc_reply_send(b, s, out, ticket);
+    zc_reply_send_pub(b, s, out, ticket);
 }
 
-/* Into all mailboxes that are bound to the topic. The ticket that covers all, or a negative zc_err:
- * some may have it; ZC_ELIMIT: none has it, together it would be too much. */
-static int64_t put_bound(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
+static void answer(struct zc_broker *b, struct zc_session *s, const struct zc_pub *pub,
+                   uint64_t ticket, int err)
 {
-    struct zc_list matched;
-    int64_t last = 0;
-    uint64_t count = zc_binding_match(b, m->name, &matched);
-    if (count * (zc_msg_payload(m).len + m->headers_bytes) > ZC_BINDINGS_BYTES_MAX)
-        last = ZC_ELIMIT;
-    while (!zc_list_empty(&matched)) {
-        struct zc_bound *bound = ZC_CONTAINER(matched.next, struct zc_bound, matched);
-        zc_list_remove(&bound->matched);
-        int64_t ticket = last < 0 ? 0 : zc_op_put_bound(b, s, m, zc_binding_name(bound));
-        if (ticket != 0)
-            last = ticket;
-        s->cost++;
-    }
-    return last;
-}
-
-void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
-{
-    if (!zc_op_check_message(b, s, m))
+    if (s == NULL)
         return;
-    struct zc_mono expires;
-    int64_t expires_ms;
-    b->pub_mark++;
-    if (!zc_op_lifetime(b, m, &expires, &expires_ms)) {
-        b->count.expired++;
-        b->count.dropped++;
-        keep(b, m, NULL, 0, ZC_NEVER);
-        ok_subs(b, s, m, 0, 0);
-        return;
-    }
-    int64_t ticket = b->bindings_count > 0 ? put_bound(b, s, m) : 0;
-    if (ticket == ZC_ELIMIT) {
-        zc_reply_err(b, s, m->id, "too_large",
-                     "pub: more than 64 MiB for all the mailboxes that are bound to it");
-        return;
-    }
-    if (ticket < 0) {
-        zc_reply_storage(b, s, m->id, (int)ticket);
-        return;
-    }
-    struct zc_block *frame = encode(b, s, m);
-    uint64_t from = zc_filter_hash(b->key, zc_op_from(s, m));
-    if (frame == NULL || !find_matches(b, m->name, from) || !keep(b, m, frame, from, expires)) {
-        zc_block_unref(frame);
-        zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
-        return;
-    }
     s->cost += b->matches_len / 16; /* others have their turn before a long fan-out is repeated */
-    ok_subs(b, s, m, b->matches_len, (uint64_t)ticket);
+    if (err == 0)
+        ok_subs(b, s, pub->item.id, pub->item.name, b->matches_len, ticket);
+    else if (err == ZC_ENOMEM)
+        zc_reply_err(b, s, pub->item.id, "unavailable", ZC_OP_NO_MEMORY);
+    else
+        zc_reply_err(b, s, pub->item.id, "storage", ZC_REPLY_PUB_FAILED);
+}
+
+void zc_op_published(struct zc_broker *b, struct zc_session *s, const struct zc_pub *pub,
+                     uint64_t ticket, int err)
+{
+    uint64_t from = zc_filter_hash(b->key, pub->item.from);
+    struct zc_block *frame = encode(b, pub);
+    b->pub_mark++;
+    b->matches_len = 0;
+    if (frame == NULL || !find_matches(b, pub->item.name, from) ||
+        !keep_value(b, pub, frame, from)) {
+        b->matches_len = 0;
+        err = ZC_ENOMEM;
+    }
+    answer(b, s, pub, ticket, err);
     struct zc_fan_part part = {NULL, 0, 0};
     if (b->matches_len > 1)
         part = zc_fan_add(&b->fan, frame);
     for (uint32_t i = 0; i < b->matches_len; i++)
         zc_reply_publish(b, &b->matches[i], frame, &part);
     zc_block_unref(frame);
+}
+
+void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
+{
+    if (!zc_op_check_message(b, s, m))
+        return;
+    struct zc_pub pub = {.item = {.name = m->name,
+                                  .id = m->id,
+                                  .from = zc_op_from(s, m),
+                                  .by = zc_slice_str(s->identity),
+                                  .payload = zc_msg_payload(m),
+                                  .at_ms = b->now.wall.ms},
+                         .headers = m->headers,
+                         .headers_count = m->headers_count,
+                         .headers_bytes = m->headers_bytes};
+    if (!zc_op_lifetime(b, m, &pub.expires, &pub.item.expires_ms)) {
+        b->count.expired++;
+        b->count.dropped++;
+        drop_value(b, m->name);
+        ok_subs(b, s, m->id, m->name, 0, 0);
+        return;
+    }
+    if (b->bindings_count > 0)
+        zc_job_pub_start(b, s, &pub);
+    else
+        zc_op_published(b, s, &pub, 0, 0);
 }
 
 void zc_op_sub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)

@@ -30,7 +30,7 @@ static size_t message_id(struct zc_broker *b, const struct zc_session *s, struct
 }
 
 /* What a message comes from. */
-enum origin { PUT, REQ, PUB };
+enum origin { PUT, REQ };
 /* What a put leads to. */
 enum outcome { STORED, KNOWN, REFUSED };
 
@@ -45,6 +45,15 @@ static bool over_on_arrival(const struct zc_broker *b, const struct zc_msg *m)
     struct zc_mono expires;
     int64_t expires_ms;
     return !zc_op_lifetime(b, m, &expires, &expires_ms);
+}
+
+/* PENDING message; NULL when memory is refused. */
+static struct zc_message *of_item(struct zc_broker *b, struct zc_mailbox *mb,
+                                  const struct zc_item *item, const struct zc_header *headers,
+                                  uint32_t headers_count)
+{
+    struct zc_block *body = zc_item_encode(item, headers, headers_count);
+    return body != NULL ? zc_message_new(b, mb, b->seq_next, body, item) : NULL;
 }
 
 /* PENDING message of m, with its times set. NULL when memory is refused. */
@@ -64,8 +73,7 @@ static struct zc_message *make_message(struct zc_broker *b, const struct zc_sess
     bool delayed = origin == PUT && (m->has & ZC_MSG_HAS_DELAY) != 0 && m->delay_ms > 0;
     if (delayed)
         item.due_ms = b->now.wall.ms + m->delay_ms;
-    struct zc_block *body = zc_item_encode(&item, m->headers, m->headers_count);
-    struct zc_message *msg = body != NULL ? zc_message_new(b, mb, b->seq_next, body, &item) : NULL;
+    struct zc_message *msg = of_item(b, mb, &item, m->headers, m->headers_count);
     if (msg == NULL)
         return NULL;
     msg->expires = expires;
@@ -79,9 +87,9 @@ static void unroutable(struct zc_broker *b, struct zc_session *s, const struct z
     zc_reply_err(b, s, m->id, "unroutable", "nobody waits on or reads this mailbox");
 }
 
-static bool memory_full(const struct zc_broker *b, const struct zc_msg *m)
+static bool memory_full(const struct zc_broker *b, size_t payload)
 {
-    return b->journal == NULL && b->hot_bytes + zc_msg_payload(m).len > ZC_BROKER_MEMORY_MAX;
+    return b->journal == NULL && b->hot_bytes + payload > ZC_BROKER_MEMORY_MAX;
 }
 
 /* The id of this put is remembered for a while when the message is gone. */
@@ -93,17 +101,10 @@ static void note_scoped(const struct zc_broker *b, struct zc_message *msg, const
     msg->seen_s = (uint32_t)((run + ZC_SEEN_MS + 999) / 1000);
 }
 
-/* The message of m, made and journaled; key NULL: it is not looked for by its id. The ticket (0
- * without a journal), or a negative zc_err. */
-static int64_t add(struct zc_broker *b, const struct zc_session *s, struct zc_mailbox *mb,
-                   const struct zc_msg *m, struct zc_slice id, const uint64_t *key,
-                   enum origin origin)
+/* Journals a new message; key NULL: it is not looked for by its id. The ticket (0 without a
+ * journal), or a negative zc_err, then it is freed. */
+static int64_t enter(struct zc_broker *b, struct zc_message *msg, const uint64_t *key)
 {
-    struct zc_message *msg = make_message(b, s, mb, m, id, origin);
-    if (msg == NULL)
-        return ZC_ENOMEM;
-    if (origin == PUT && s->scope != NULL && key != NULL)
-        note_scoped(b, msg, key);
     int64_t ticket = key != NULL ? zc_message_remember(b, msg, key) : 0;
     if (ticket == 0)
         ticket = zc_message_store(b, msg, false);
@@ -113,11 +114,24 @@ static int64_t add(struct zc_broker *b, const struct zc_session *s, struct zc_ma
         return ticket;
     }
     b->seq_next++;
-    mb->in++;
+    msg->mailbox->in++;
     b->count.puts++;
     if (b->journal == NULL)
         zc_message_show(b, msg);
     return ticket;
+}
+
+/* The message of m, made and journaled, likewise. */
+static int64_t add(struct zc_broker *b, const struct zc_session *s, struct zc_mailbox *mb,
+                   const struct zc_msg *m, struct zc_slice id, const uint64_t *key,
+                   enum origin origin)
+{
+    struct zc_message *msg = make_message(b, s, mb, m, id, origin);
+    if (msg == NULL)
+        return ZC_ENOMEM;
+    if (origin == PUT && s->scope != NULL && key != NULL)
+        note_scoped(b, msg, key);
+    return enter(b, msg, key);
 }
 
 /* The message of m, made and journaled. STORED: *ret_ticket must be synced before ok; KNOWN: an
@@ -149,7 +163,7 @@ static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_m
         mb->dropped++;
         return KNOWN;
     }
-    if (memory_full(b, m)) {
+    if (memory_full(b, zc_msg_payload(m).len)) {
         zc_reply_err(b, s, m->id, "full", "all mailboxes together hold 1 GiB: take some first");
         return REFUSED;
     }
@@ -210,28 +224,41 @@ void zc_op_put(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     release(b, mb);
 }
 
-int64_t zc_op_put_bound(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
-                        struct zc_slice name)
+static int64_t add_bound(struct zc_broker *b, struct zc_mailbox *mb, const struct zc_pub *pub,
+                         size_t *ret_made)
+{
+    char id[24];
+    struct zc_item item = pub->item;
+    item.name = zc_mailbox_name(mb);
+    item.id = zc_slice(id, sizeof(id));
+    size_t strings = pub->headers_bytes + item.name.len + item.id.len + item.from.len + item.by.len;
+    if (zc_mailbox_full(mb, b->limits.mailbox_cap) || memory_full(b, item.payload.len) ||
+        !zc_op_fits(item.payload.len, strings, pub->headers_count)) {
+        mb->dropped++;
+        b->count.dropped++;
+        return 0;
+    }
+    zc_rng_hex(&b->rng, id, sizeof(id));
+    struct zc_message *msg = of_item(b, mb, &item, pub->headers, pub->headers_count);
+    if (msg == NULL)
+        return ZC_ENOMEM;
+    msg->expires = pub->expires;
+    *ret_made = msg->body_len;
+    return enter(b, msg, NULL);
+}
+
+int64_t zc_op_put_bound(struct zc_broker *b, const struct zc_pub *pub, struct zc_slice name,
+                        size_t *ret_made)
 {
     const char *code = NULL, *text = NULL;
-    char id[24];
     struct zc_mailbox *mb = zc_broker_mailbox(b, name, true, &code, &text);
-    size_t strings =
-        m->headers_bytes + name.len + sizeof(id) + zc_op_from(s, m).len + strlen(s->identity);
+    *ret_made = 0;
     if (mb == NULL) {
         b->count.dropped++;
         return 0;
     }
     mb->waiting++;
-    int64_t ticket = 0;
-    if (zc_mailbox_full(mb, b->limits.mailbox_cap) || memory_full(b, m) ||
-        !zc_op_fits(zc_msg_payload(m).len, strings, m->headers_count)) {
-        mb->dropped++;
-        b->count.dropped++;
-    } else {
-        zc_rng_hex(&b->rng, id, sizeof(id));
-        ticket = add(b, s, mb, m, zc_slice(id, sizeof(id)), NULL, PUB);
-    }
+    int64_t ticket = add_bound(b, mb, pub, ret_made);
     mb->waiting--; /* who waits is served when the publisher has its answer */
     zc_broker_reap(b, mb);
     return ticket;

@@ -158,8 +158,8 @@ void zc_reply_held_free(struct zc_session *s, struct zc_held *h)
     free(h);
 }
 
-void zc_reply_send(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
-                   uint64_t ticket)
+static void send(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m, uint64_t ticket,
+                 bool pub)
 {
     if (s->state == ZC_SESSION_CLOSED)
         return;
@@ -178,7 +178,20 @@ void zc_reply_send(struct zc_broker *b, struct zc_session *s, const struct zc_ms
     }
     h->frame = frame;
     h->ticket = ticket;
+    h->pub = pub;
     zc_reply_hold(b, s, h);
+}
+
+void zc_reply_send(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
+                   uint64_t ticket)
+{
+    send(b, s, m, ticket, false);
+}
+
+void zc_reply_send_pub(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
+                       uint64_t ticket)
+{
+    send(b, s, m, ticket, true);
 }
 
 static void fill_err(struct zc_msg *m, struct zc_slice id, const char *code, const char *text)
@@ -340,7 +353,8 @@ static void fail_lane(struct zc_broker *b, struct zc_session *s, struct zc_list 
         zc_reply_discharge(s, h);
         zc_block_unref(h->frame);
         h->message = NULL;
-        fill_err(&b->out, zc_slice(h->id, h->id_len), "storage", STORAGE_TEXT);
+        fill_err(&b->out, zc_slice(h->id, h->id_len), "storage",
+                 h->pub ? ZC_REPLY_PUB_FAILED : STORAGE_TEXT);
         h->frame = zc_reply_encode(b, s, &b->out);
         zc_reply_charge(s, h);
     }

@@ -6,11 +6,17 @@
 
 #include "zmqc/broker.h"
 
+#define ZC_REPLY_PUB_FAILED                                                                        \
+    "storage: not in all mailboxes that are bound to the topic: see zmqcat status"
+
 /* Encodes and writes m, overtaking both lanes. */
 void zc_reply_now(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m);
 /* Encodes m and writes it once ticket is synced and all earlier replies are out. */
 void zc_reply_send(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
                    uint64_t ticket);
+/* The same for the ok to a publication: when the ticket fails, some of it is done nevertheless. */
+void zc_reply_send_pub(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
+                       uint64_t ticket);
 /* err with that code and text, in order. */
 void zc_reply_err(struct zc_broker *b, struct zc_session *s, struct zc_slice id, const char *code,
                   const char *text);

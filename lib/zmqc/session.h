@@ -60,8 +60,9 @@ struct zc_session {
     bool control;
     bool inner; /* served by the node itself: data is not the host's */
     bool half_closed;
-    bool paused;    /* input waits in `in` until output or the log has room */
-    bool congested; /* waiters are passed over until output has room */
+    bool paused;     /* input waits in `in` until output or the log has room */
+    bool congested;  /* waiters are passed over until output has room */
+    bool publishing; /* a publication of it is under way: it stays first in what it does */
     bool close_told;
     uint32_t cost; /* of the input of this turn */
     bool scanning; /* zc_session_input is on the stack */

@@ -162,31 +162,201 @@ TEST(what_cannot_be_bound)
     bus_end();
 }
 
-TEST(one_publication_for_many_mailboxes_is_bounded)
+static void bind_many(struct zc_session *s, int count)
+{
+    char name[16];
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        bind(s, "bind", name, "t");
+        if (i % 3 == 0)
+            bind(s, "bind", name, "");
+    }
+}
+
+static void start_many(int count)
+{
+    struct zc_hub_config c;
+    zc_hub_config_default(&c);
+    c.heartbeat_ms = 0;
+    c.mailboxes_max = 10000;
+    bus_start(&c);
+    bind_many(bus_attach(), count);
+}
+
+static void ticks(int n)
+{
+    for (int i = 0; i < n; i++)
+        zc_hub_tick(bus_hub, bus_now);
+}
+
+/* What lies in a mailbox, as the one letter texts, in order; it is emptied. */
+static const char *letters(struct zc_session *s, int mailbox)
+{
+    static char text[16];
+    char name[16];
+    size_t n = 0;
+    snprintf(name, sizeof(name), "n%d", mailbox);
+    for (const char *at; n < sizeof(text) - 1; n++) {
+        at = strstr(take(s, name), "\"text\":\"");
+        if (at == NULL)
+            break;
+        text[n] = at[8];
+    }
+    text[n] = '\0';
+    return text;
+}
+
+TEST(many_mailboxes_are_filled_in_steps)
+{
+    enum { COUNT = 5000 };
+    start_many(COUNT);
+    struct zc_session *p = bus_attach(), *q = bus_attach(), *r = bus_attach();
+    bus_call(r, "{\"op\":\"sub\",\"name\":\"t\"}");
+    bus_call(p, "{\"op\":\"take\",\"id\":\"own\",\"name\":\"n1\"}");
+    /* What the session sends behind it stays behind it. */
+    bus_send(p, "{\"op\":\"pub\",\"id\":\"1\",\"name\":\"t\",\"text\":\"A\"}");
+    bus_send(p, "{\"op\":\"put\",\"id\":\"2\",\"name\":\"n4999\",\"text\":\"B\"}");
+    bus_send(p, "{\"op\":\"pub\",\"id\":\"3\",\"name\":\"t\",\"text\":\"C\"}");
+    CHECK(queued() > 100 && queued() < 1100);
+    CHECK(strcmp(bus_recv(p), "") == 0);
+    CHECK(zc_hub_deadline(bus_hub).ns <= bus_now.mono.ns);
+    HAS(bus_call(q, "{\"op\":\"ping\"}"), "pong");
+    CHECK(strcmp(bus_call(q, "{\"op\":\"pub\",\"id\":\"4\",\"name\":\"t\",\"text\":\"D\"}"), "") ==
+          0);
+    CHECK(!zc_hub_wants_input(bus_hub, p));
+    ticks(40);
+    HAS(bus_recv(q), "\"op\":\"ok\",\"id\":\"4\",\"name\":\"t\",\"subs\":1}");
+    const char *out = bus_recv(p);
+    const char *ok = strstr(out, "\"op\":\"ok\",\"id\":\"1\""), *own = strstr(out, "\"A\"");
+    CHECK(ok != NULL && own != NULL && ok < own);
+    HAS(out, "\"op\":\"ok\",\"id\":\"3\",\"name\":\"t\",\"subs\":1}");
+    out = bus_recv(r);
+    const char *a = strstr(out, "\"A\""), *c = strstr(out, "\"C\""), *d = strstr(out, "\"D\"");
+    CHECK(a != NULL && c != NULL && d != NULL && a < c && a < d);
+    const char *want = c < d ? "ACD" : "ADC"; /* one order everywhere */
+    CHECK_INT(queued(), 3 * COUNT);           /* with B, without what p took */
+    for (int i = 2; i < COUNT - 1; i++)
+        CHECK(strcmp(letters(q, i), want) == 0);
+    const char *last = letters(q, 4999); /* B behind A and before C, wherever D is */
+    CHECK(strlen(last) == 4 && strchr(last, 'A') < strchr(last, 'B') &&
+          strchr(last, 'B') < strchr(last, 'C'));
+    CHECK(zc_hub_deadline(bus_hub).ns > bus_now.mono.ns);
+    CHECK(zc_hub_wants_input(bus_hub, p));
+    bus_end();
+}
+
+/* A frame of about a mebibyte. */
+static const char *large(const char *op)
 {
     static char json[(1 << 20) + 100];
-    start(100);
-    struct zc_session *s = bus_attach();
-    for (int i = 0; i < 65; i++) {
-        char name[16];
-        snprintf(name, sizeof(name), "n%d", i % 33);
-        HAS(bind(s, "bind", name, i < 33 ? "t" : "tt"), "\"ok\"");
-    }
-    /* Each mailbox counts once: 33 MiB. */
-    snprintf(json, sizeof(json), "{\"op\":\"pub\",\"id\":\"p\",\"name\":\"tt\",\"text\":\"");
-    size_t at = strlen(json);
+    int at =
+        snprintf(json, sizeof(json), "{\"op\":\"%s\",\"id\":\"p\",\"name\":\"t\",\"text\":\"", op);
     memset(json + at, 'x', 1 << 20);
     memcpy(json + at + (1 << 20), "\"}", 3);
-    HAS(bus_call(s, json), "\"subs\":0");
-    CHECK_INT(queued(), 33);
-    for (int i = 0; i < 32; i++) {
-        char name[16];
-        snprintf(name, sizeof(name), "m%d", i);
-        HAS(bind(s, "bind", name, "t"), "\"ok\"");
+    return json;
+}
+
+TEST(the_bytes_of_a_step_are_bounded)
+{
+    start_many(100);
+    struct zc_session *s = bus_attach();
+    bus_send(s, large("pub"));
+    CHECK_INT(queued(), 4);
+    for (int i = 2; i < 25; i++) {
+        ticks(1);
+        CHECK_INT(queued(), 4 * i);
     }
-    HAS(bus_call(s, json), "\"code\":\"too_large\"");
-    CHECK_INT(queued(), 33); /* nobody has it */
-    HAS(take(s, "m0"), "mailbox: empty");
-    HAS(pub(s, "tt", "small"), "\"ok\"");
+    ticks(3);
+    HAS(bus_recv(s), "\"subs\":0");
+    CHECK_INT(queued(), 100);
+    bus_end();
+}
+
+TEST(it_goes_on_when_its_session_ends)
+{
+    start_many(3000);
+    struct zc_session *s = bus_attach(), *t = bus_attach(), *half = bus_attach();
+    bus_send(s, "{\"op\":\"pub\",\"id\":\"1\",\"name\":\"t\",\"text\":\"A\"}");
+    bus_send(t, "{\"op\":\"pub\",\"id\":\"1\",\"name\":\"t\",\"text\":\"B\"}");
+    bus_send(half, "{\"op\":\"pub\",\"id\":\"h\",\"name\":\"t\",\"text\":\"C\"}");
+    zc_hub_eof(bus_hub, half, bus_now);
+    CHECK_INT(bus_fate(half), ZC_HUB_OUTPUT);
+    zc_hub_detach(bus_hub, t, bus_now);
+    zc_hub_detach(bus_hub, s, bus_now);
+    ticks(20);
+    CHECK_INT(queued(), 9000);
+    HAS(bus_recv(half), "\"op\":\"ok\",\"id\":\"h\"");
+    CHECK_INT(bus_fate(half), ZC_HUB_CLOSE);
+    s = bus_attach();
+    for (int i = 0; i < 3000; i++)
+        CHECK(strcmp(letters(s, i), "ABC") == 0);
+    /* And the hub may end in the middle of it. */
+    bus_send(s, "{\"op\":\"pub\",\"id\":\"1\",\"name\":\"t\",\"text\":\"A\"}");
+    bus_send(bus_attach(), "{\"op\":\"pub\",\"id\":\"1\",\"name\":\"t\",\"text\":\"B\"}");
+    bus_end();
+}
+
+TEST(bindings_change_meanwhile)
+{
+    enum { COUNT = 3000 };
+    start_many(COUNT);
+    struct zc_session *s = bus_attach(), *t = bus_attach();
+    char name[16];
+    for (int round = 0; round < 8; round++) {
+        bus_send(s, "{\"op\":\"pub\",\"id\":\"1\",\"name\":\"t\",\"text\":\"A\"}");
+        ticks(round % 3);
+        for (int i = 0; i < COUNT; i++) {
+            /* Any of them may be where it stands. */
+            if (i % 8 != round)
+                continue;
+            snprintf(name, sizeof(name), "n%d", i);
+            bind(t, "unbind", name, "");
+            bind(t, "unbind", name, "t");
+            bind(t, "bind", name, round % 2 ? "t" : "");
+        }
+        ticks(10);
+        HAS(bus_recv(s), "\"op\":\"ok\",\"id\":\"1\"");
+        for (int i = 0; i < COUNT; i++) {
+            const char *got = letters(t, i);
+            CHECK(strcmp(got, "A") == 0 || (i % 8 == round && strcmp(got, "") == 0));
+        }
+    }
+    for (int i = 0; i < COUNT; i++) { /* all at once, to the last */
+        snprintf(name, sizeof(name), "n%d", i);
+        if (i == 0)
+            bus_send(s, "{\"op\":\"pub\",\"id\":\"2\",\"name\":\"t\",\"text\":\"A\"}");
+        bind(t, "unbind", name, "");
+        bind(t, "unbind", name, "t");
+    }
+    ticks(3);
+    HAS(bus_recv(s), "\"op\":\"ok\",\"id\":\"2\"");
+    CHECK(queued() >= 1024 && queued() <= 2048);
+    bus_end();
+}
+
+TEST(what_waits_for_its_turn_is_bounded)
+{
+    enum { SESSIONS = 160 };
+    start_many(1200);
+    struct zc_session *s[SESSIONS];
+    int refused = 0, done = 0;
+    for (int i = 0; i < SESSIONS; i++) {
+        s[i] = bus_attach();
+        bus_send(s[i], i == 0 ? "{\"op\":\"pub\",\"id\":\"1\",\"name\":\"t\"}" : large("pub"));
+        refused += strstr(bus_recv(s[i]), "\"code\":\"unavailable\"") != NULL;
+    }
+    CHECK(refused > 20 && refused < 50);
+    HAS(bus_call(bus_attach(), "{\"op\":\"unbind\",\"name\":\"n0\",\"topic\":\"t\"}"), "ok");
+    for (int i = 0; i < 1200; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "n%d", i);
+        bind(s[SESSIONS - 1], "unbind", name, "t");
+        bind(s[SESSIONS - 1], "unbind", name, "");
+    }
+    ticks(2 * SESSIONS);
+    for (int i = 0; i < SESSIONS; i++)
+        done += strstr(bus_recv(s[i]), "\"subs\":0") != NULL;
+    CHECK_INT(done + refused, SESSIONS);
+    HAS(bus_call(s[5], large("pub")), "\"subs\":0");
     bus_end();
 }
