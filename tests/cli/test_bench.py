@@ -1,20 +1,14 @@
 """bench: what it prints, and that it leaves nothing behind."""
-import json, os, re, signal, subprocess, sys, time
+import json, signal, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import command
 import harness
-from harness import CLI, SLOW, cli, wait_for
+from harness import SLOW, cli, wait_for
 
 ROWS = ["put", "pipelined", "take", "work", "pub", "req"]
 
 
-class Bench(harness.Case):
-    def setUp(self):
-        self.bus = self.hub()
-
-    def z(self, *args, **more):
-        return cli(*args, listen=self.bus.listen, **more)
-
+class Bench(command.Case):
     def left(self, bus=None):
         """What is in the hub, beside what was there before."""
         wait_for(lambda: (bus or self.bus).status()["sessions"] == 0)
@@ -66,19 +60,16 @@ class Bench(harness.Case):
     def test_interrupted_it_cleans_up(self):
         for row in ("put", "take", "req"):
             for sig in (signal.SIGINT, signal.SIGTERM):
-                p = subprocess.Popen([CLI, "bench", row, "--count", "10000000", "-l",
-                                      self.bus.listen], stdout=subprocess.PIPE)
+                p = self.start("bench", row, "--count", "10000000")
                 wait_for(lambda: self.bus.status()["puts"] > 100)
                 time.sleep(0.3)
                 p.send_signal(sig)
                 self.assertEqual(p.wait(10 * SLOW), -sig)
-                p.stdout.close()
                 self.assertEqual(set(self.left().values()), {0})
 
     def test_the_hub_goes_away(self):
         for row in ("req", "pub"):
-            p = subprocess.Popen([CLI, "bench", row, "--count", "10000000", "-l",
-                                  self.bus.listen], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            p = self.start("bench", row, "--count", "10000000")
             wait_for(lambda: self.bus.status()["sessions"] == 2)
             self.bus.kill()
             out, err = p.communicate(timeout=10 * SLOW)

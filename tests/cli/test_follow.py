@@ -1,28 +1,14 @@
 """take --follow: goes on until the hub or the reader stops; takes nothing that it cannot write."""
-import json, os, signal, subprocess, sys, time
+import json, signal, subprocess, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import command
 import harness
 from harness import CLI, SLOW, cli, wait_for
 
 
-class Follow(harness.Case):
-    def setUp(self):
-        self.bus = self.hub()
-        self.raw = self.conn(self.bus)
-
-    def stat(self, name="jobs"):
-        return self.raw.call(op="stat", id="s", name=name)["result"]
-
+class Follow(command.Case):
     def start(self, *args):
-        p = subprocess.Popen([CLI, "take", "jobs", "--follow", "-l", self.bus.listen, *args],
-                             bufsize=0, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
-        for stream in (p.stdout, p.stderr):
-            self.addCleanup(stream.close)
-        self.addCleanup(p.wait)
-        self.addCleanup(p.kill)
-        return p
+        return super().start("take", "jobs", "--follow", *args)
 
     def test_each_message_is_written_at_once(self):
         p = self.start()
@@ -81,12 +67,11 @@ class Follow(harness.Case):
     def test_a_signal_ends_it_also_when_the_hub_hangs(self):
         bus = harness.Hub()
         self.addCleanup(bus.__exit__)
-        self.addCleanup(bus.proc.send_signal, signal.SIGCONT)
         self.bus = bus
         self.raw = self.conn(bus)
         p, q = self.start(), self.start()
         wait_for(lambda: self.stat()["waiting"] == 2)
-        bus.proc.send_signal(signal.SIGSTOP)
+        self.freeze()
         p.terminate()
         q.send_signal(signal.SIGINT)
         time.sleep(0.2)

@@ -1,31 +1,14 @@
 """reserve and ready: messages held while somebody decides (field case R10)."""
-import os, re, signal, subprocess, sys, time
+import os, re, signal, subprocess, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import command
 import harness
 from harness import BUILD, CLI, ROOT, SLOW, cli
 
 
-class Hold(harness.Case):
-    def setUp(self):
-        self.bus = self.hub()
-        self.raw = self.conn(self.bus)
-
-    def z(self, *args, **more):
-        return cli(*args, listen=self.bus.listen, **more)
-
-    def stat(self, name="jobs"):
-        return self.raw.call(op="stat", id="s", name=name)["result"]
-
+class Hold(command.Case):
     def start(self, *args):
-        p = subprocess.Popen([CLI, *args, "-l", self.bus.listen], bufsize=0,
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
-        for stream in (p.stdin, p.stdout, p.stderr):
-            self.addCleanup(stream.close)
-        self.addCleanup(p.wait)
-        self.addCleanup(p.kill)
-        return p
+        return super().start(*args, stdin=subprocess.PIPE)
 
     def reserved(self, *args):
         p = self.start("reserve", "jobs", *args)

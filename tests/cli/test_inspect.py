@@ -1,7 +1,7 @@
 """ls, stat, status, trace and ping; and the commands that a huginn operator types."""
-import json, os, re, shutil, signal, subprocess, sys
+import json, os, re, shutil, signal, subprocess
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import command
 import harness
 from harness import BUILD, SLOW, cli, tempdir
 
@@ -14,13 +14,7 @@ def table(out):
     return dict(re.fullmatch(r"(\S+) +(.*)", line).groups() for line in out.decode().splitlines())
 
 
-class Inspect(harness.Case):
-    def setUp(self):
-        self.bus = self.hub()
-
-    def z(self, *args, **more):
-        return cli(*args, listen=self.bus.listen, **more)
-
+class Inspect(command.Case):
     def test_stat_of_a_mailbox(self):
         self.z("put", "jobs", "abc")
         self.z("put", "jobs", "de")

@@ -1,39 +1,21 @@
 """put --lines: each line a message, many under way, and an exact account when it fails."""
-import json, os, pty, re, select, signal, subprocess, sys, time
+import json, os, pty, re, select, signal, subprocess, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import command
 import harness
-from harness import CLI, SLOW, cli, read_file, tempdir, wait_for
+from harness import SLOW, cli, tempdir, wait_for
 
 
-class Lines(harness.Case):
-    def setUp(self):
-        self.bus = self.hub("--mailbox-cap", "5000")
-
-    def z(self, *args, **more):
-        return cli(*args, listen=self.bus.listen, **more)
-
-    def stat(self, name="jobs"):
-        raw = self.bus.connect()
-        try:
-            return raw.call(op="stat", id="s", name=name)["result"]
-        finally:
-            raw.close()
+class Lines(command.Case):
+    options = ("--mailbox-cap", "5000")
 
     def bodies(self, name="jobs"):
         got = self.z("take", name, "--count", str(self.stat(name)["depth"]), "--json").stdout
         return [json.loads(line).get("text") for line in got.splitlines()]
 
-    def start(self, *args, bus=None, **more):
-        p = subprocess.Popen([CLI, "put", "jobs", "--lines", "-l", (bus or self.bus).listen, *args],
-                             bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             **dict({"stderr": subprocess.PIPE}, **more))
-        for stream in (p.stdin, p.stdout, p.stderr):
-            if stream:
-                self.addCleanup(stream.close)
-        self.addCleanup(p.wait)
-        self.addCleanup(p.kill)
-        return p
+    def start(self, *args, **more):
+        return super().start("put", "jobs", "--lines", *args,
+                             **dict({"stdin": subprocess.PIPE}, **more))
 
     def test_each_line_is_a_message(self):
         for data, want in ((b"", []), (b"a\n", ["a"]), (b"a\nb", ["a", "b"]), (b"\n\n", ["", ""]),

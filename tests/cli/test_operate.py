@@ -1,22 +1,12 @@
 """peek, purge, mv, bind and unbind; puts for consumers only, and filters."""
-import json, os, signal, subprocess, sys, time
+import json, signal, subprocess, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import command
 import harness
 from harness import CLI, SLOW, cli, wait_for
 
 
-class Operators(harness.Case):
-    def setUp(self):
-        self.bus = self.hub()
-        self.raw = self.conn(self.bus)
-
-    def z(self, *args, **more):
-        return cli(*args, listen=self.bus.listen, **more)
-
-    def stat(self, name="jobs"):
-        return self.raw.call(op="stat", id="s", name=name)["result"]
-
+class Operators(command.Case):
     def fill(self, count, name="jobs"):
         for i in range(1, count + 1):
             self.raw.put(name, str(i))
@@ -108,8 +98,7 @@ class Operate(Operators):
     def test_the_hub_goes_away(self):
         self.fill(3)
         self.bus.proc.send_signal(signal.SIGSTOP)
-        p = subprocess.Popen([CLI, "mv", "jobs", "other", "-l", self.bus.listen],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p = self.start("mv", "jobs", "other")
         time.sleep(0.5)  # it is connected and waits
         self.bus.kill()
         out, err = p.communicate(timeout=10 * SLOW)

@@ -1,20 +1,14 @@
 """Payloads byte for byte in both directions, slow and vanished readers (field cases H5, H20)."""
-import base64, json, os, pty, select, subprocess, sys, time
+import base64, json, os, pty, select, subprocess, time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import command
 import harness
 from harness import CLI, SLOW, cli, tempdir
 
 MIB = 1 << 20
 
 
-class Payload(harness.Case):
-    def setUp(self):
-        self.bus = self.hub()
-
-    def z(self, *args, **more):
-        return cli(*args, listen=self.bus.listen, **more)
-
+class Payload(command.Case):
     def test_h20_standard_input_byte_for_byte(self):
         for data in (b"a\0b", b"", b"\n", b"\n\n", b"x\n", b"\xff\xfe\r\n", b"\xed\xa0\x80",
                      bytes(range(256)) * 3, os.urandom(900000), os.urandom(MIB), b"\0" * MIB):
@@ -119,23 +113,9 @@ class Payload(harness.Case):
         self.assertIn(b"hint: ", got.stderr)
 
 
-class Topics(harness.Case):
-    def setUp(self):
-        self.bus = self.hub()
-
-    def z(self, *args, **more):
-        return cli(*args, listen=self.bus.listen, **more)
-
+class Topics(command.Case):
     def sub(self, *args, **more):
-        p = subprocess.Popen([CLI, "sub", "-l", self.bus.listen, *args], bufsize=0,
-                             stdin=subprocess.DEVNULL, **{"stdout": subprocess.PIPE,
-                                                          "stderr": subprocess.PIPE, **more})
-        for stream in (p.stdout, p.stderr):
-            if stream:
-                self.addCleanup(stream.close)
-        self.addCleanup(p.wait)
-        self.addCleanup(p.kill)
-        return p
+        return self.start("sub", *args, **more)
 
     def published(self, topic, text):
         """Publishes until a subscription is there."""
