@@ -170,10 +170,11 @@ $(RELAY): $(call obj,$(wildcard tests/relay/*.c)) $(CORE)
 $(B)/unit/%: $(B)/tests/unit/%.o $(HOST) $(CLIENT) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/tests/unit/test_launchd.o: CFLAGS_DEPS += -Itests/services/shim
-# Its allocations fail; only GNU's linker can put functions before those of the library.
+# Their allocations fail; only GNU's linker can put functions before those of the library.
 ifeq ($(UNAME),Linux)
-$(B)/tests/unit/test_no_memory.o: CFLAGS_DEPS += -DZC_TEST_WRAP
-$(B)/unit/test_no_memory: ALL_LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+NO_MEMORY := test_no_memory test_log_no_memory
+$(NO_MEMORY:%=$(B)/tests/unit/%.o): CFLAGS_DEPS += -DZC_TEST_WRAP
+$(NO_MEMORY:%=$(B)/unit/%): ALL_LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 endif
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/main.o $(CORE)
 	$(LINK) $(LIBS_CORE)

@@ -12,38 +12,7 @@
 
 #ifdef ZC_TEST_WRAP
 
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-static bool armed, lasting;
-static long left; /* allocations before the one that fails */
-static bool failed;
-
-static bool refused(void)
-{
-    if (!armed || left-- > 0 || (failed && !lasting))
-        return false;
-    return failed = true;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return refused() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return refused() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    return refused() ? NULL : __real_realloc(p, n);
-}
+#include "no_memory.h"
 
 enum { CLIENTS = 3 };
 static struct zc_session *clients[CLIENTS];
@@ -198,9 +167,7 @@ static bool run(long n, bool lasting_)
     bus_start(&c);
     for (int i = 0; i < CLIENTS; i++)
         attach(i);
-    left = n;
-    lasting = lasting_;
-    failed = false;
+    no_memory(n, lasting_);
     kept = 0;
     armed = true;
     bus_steps();
@@ -229,9 +196,8 @@ TEST(memory_is_gone_from_then_on)
 /* A message that comes back when there is no memory for it in `returned`. */
 static void come_back(struct zc_mailbox *mb, struct zc_message *m)
 {
-    armed = lasting = true;
-    failed = false;
-    left = 0;
+    no_memory(0, true);
+    armed = true;
     zc_mailbox_enter(mb, m);
     armed = false;
     CHECK(failed && !m->returned);
