@@ -196,9 +196,9 @@ class Shared:
             self.assertEqual(more["users"]["groups"]["zmqcat"]["members"], ["alice"])
 
     def test_secrets_are_credentials(self):
-        s = self.service(SPOKE + 'keyFile = "/run/%k";')
-        self.assertEqual(s["LoadCredential"], ["token:/run/secrets/token", "key:/run/%%k"])
-        self.assertNotIn("secrets", s["ExecStart"][0])
+        s = self.service('role = "spoke"; tokenFile = "/run/%t"; keyFile = "/run/%k";')
+        self.assertEqual(s["LoadCredential"], ["token:/run/%%t", "key:/run/%%k"])
+        self.assertEqual(s["ExecStart"][0].split()[1:], ["--key-file", "%d/key"])
         self.assertNotIn("LoadCredential", self.service(HUB))
 
     def test_mailbox_elsewhere_is_made_and_writable(self):
