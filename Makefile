@@ -172,7 +172,7 @@ $(B)/unit/%: $(B)/tests/unit/%.o $(HOST) $(CLIENT) $(CORE)
 $(B)/tests/unit/test_launchd.o: CFLAGS_DEPS += -Itests/services/shim
 # Their allocations fail; only GNU's linker can put functions before those of the library.
 ifeq ($(UNAME),Linux)
-NO_MEMORY := test_no_memory test_log_no_memory
+NO_MEMORY := test_no_memory test_log_no_memory test_hub_no_memory
 $(NO_MEMORY:%=$(B)/tests/unit/%.o): CFLAGS_DEPS += -DZC_TEST_WRAP
 $(NO_MEMORY:%=$(B)/unit/%): ALL_LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 endif
