@@ -76,6 +76,13 @@ const struct zc_verb zc_verbs[] = {
      "Lets nothing new in, so that the mailboxes run empty. It lasts until the next start; of a "
      "spoke, new clients are refused.",
      NULL, 0, ADMIN, zc_admin_drain},
+    {"revoke", "NODEKEY",
+     "Shuts a spoke out of this hub, now and for good. The hub must have a list of allowed keys.",
+     "node key", 1, ADMIN, zc_admin_revoke},
+    {"reload", "",
+     "Lets a hub read its lists of keys again, or a spoke its token. A file that cannot be used "
+     "changes nothing, and the answer says why.",
+     NULL, 0, ADMIN, zc_admin_reload},
     {"keygen", "FILE", "Makes a key file for a hub or a spoke and prints its node key.", "file", 1,
      ZC_ARGS_HUB | ZC_ARGS_CLIENT | ZC_ARGS_HELP, zc_key_gen},
     {"nodekey", "FILE", "Prints the node key of a key file: what a hub may allow.", "file", 1,

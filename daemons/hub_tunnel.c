@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "host/secretfile.h"
-#include "hub_allow.h"
+#include "hub_gate.h"
 #include "identity.h"
 #include "region.h"
 #include "start.h"
@@ -27,8 +27,7 @@ struct zc_daemon_tunnel {
     bool print;
     bool choose_region; /* the map's choice is to be kept in the key file */
     struct zc_region region;
-    struct zc_key *allow;
-    uint32_t allow_count;
+    struct zc_hub_gate gate;
     uint16_t forward[ZC_OPTIONS_FORWARD_MAX];
     char fingerprint[ZC_TOKEN_FINGERPRINT_MAX]; /* of the token that is out */
 };
@@ -42,11 +41,6 @@ static void say(struct zc_daemon_tunnel *t, int level, const char *what, const c
 }
 
 /* ---- start ---- */
-
-static bool allow_on(const struct zc_daemon_tunnel *t)
-{
-    return t->o->allow_count > 0 || t->o->allow_file != NULL;
-}
 
 /* A key file of an older tailcat has no pre-shared key: it gets one, unless none is wanted. */
 static int complete_keys(struct zc_daemon_tunnel *t)
@@ -101,7 +95,7 @@ static int open_files(struct zc_daemon_tunnel *t)
     if (r == 0)
         r = choose_region(t);
     if (r == 0)
-        r = zc_hub_allow_load(t->o, t->log, &t->allow, &t->allow_count);
+        r = zc_hub_gate_open(&t->gate, t->o, t->log, t->key_path);
     if (r != 0)
         return r;
     if (t->o->token_out != NULL && strlen(t->o->token_out) >= PATH_MAX)
@@ -137,7 +131,7 @@ void zc_daemon_tunnel_free(struct zc_daemon_tunnel *t)
     if (t == NULL)
         return;
     zc_keyfile_done(&t->keys);
-    free(t->allow);
+    zc_hub_gate_done(&t->gate);
     free(t);
 }
 
@@ -150,9 +144,9 @@ void zc_daemon_tunnel_config(const struct zc_daemon_tunnel *t,
         .relays = t->region.relays,
         .relays_count = t->region.count,
         .region_id = zc_region_short_id(t->region.id),
-        .allow_on = allow_on(t),
-        .allow = t->allow,
-        .allow_count = t->allow_count,
+        .allow_on = zc_hub_allow_on(&t->gate.allow),
+        .allow = t->gate.allow.in.keys,
+        .allow_count = (uint32_t)t->gate.allow.in.count,
         .forward = t->forward,
         .forward_count = (uint32_t)t->o->shared.forward_count,
         .clients_max = (uint32_t)t->o->clients_max,
@@ -246,27 +240,6 @@ static void save_psk(struct zc_daemon_tunnel *t, const struct zc_secret *psk)
         token_out(t);
 }
 
-static void reload(struct zc_daemon_tunnel *t)
-{
-    struct zc_key *allow;
-    uint32_t count;
-    if (t->o->allow_file == NULL)
-        return;
-    if (zc_hub_allow_load(t->o, t->log, &allow, &count) != 0) {
-        zc_logsink_line(t->log, ZC_LOGSINK_ERR, "--allow-file: the list from before stays");
-        return;
-    }
-    free(t->allow);
-    t->allow = allow;
-    t->allow_count = count;
-    if (zc_tunnel_set_allow(zc_hub_tunnel(t->host->config.hub), zc_host_now(t->host), true,
-                            t->allow, t->allow_count) != 0)
-        zc_logsink_line(t->log, ZC_LOGSINK_ERR, "--allow-file: out of memory: not used");
-    else
-        zc_logsink_line(t->log, ZC_LOGSINK_NOTICE, "--allow-file: read again, %u keys allowed",
-                        (unsigned)count);
-}
-
 void zc_daemon_tunnel_event(struct zc_daemon_tunnel *t, struct zc_host *h,
                             const struct zc_hub_event *e)
 {
@@ -284,7 +257,13 @@ void zc_daemon_tunnel_event(struct zc_daemon_tunnel *t, struct zc_host *h,
         save_psk(t, e->psk);
         break;
     case ZC_HUB_RELOAD:
-        reload(t);
+        zc_hub_gate_reload(&t->gate, h);
+        break;
+    case ZC_HUB_REVOKE:
+        zc_hub_gate_revoke(&t->gate, h, &e->key);
+        break;
+    case ZC_HUB_REFUSED:
+        zc_hub_gate_refused(&t->gate, &e->key);
         break;
     default:
         break;

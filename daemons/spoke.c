@@ -42,12 +42,15 @@ struct daemon {
 
 /* ---- the token ---- */
 
+#define UNUSABLE                                                                                   \
+    "it cannot be used: its keys are no keys of a hub, or --key-file is that of the hub itself"
+
 static void refuse_token(struct daemon *d, const char *why)
 {
     zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "%s: %s", d->source.shown, why);
 }
 
-static void join(struct daemon *d, const struct zc_derpmap_node *relays, uint32_t count)
+static bool join(struct daemon *d, const struct zc_derpmap_node *relays, uint32_t count)
 {
     struct zc_spoke_target target = {
         .node_key = d->token.node_key,
@@ -57,31 +60,42 @@ static void join(struct daemon *d, const struct zc_derpmap_node *relays, uint32_
         .relays_count = count < ZC_TUNNEL_RELAYS_MAX ? count : ZC_TUNNEL_RELAYS_MAX,
         .region_id = zc_region_short_id(d->token.region_id),
     };
-    zc_relay_reset(d->host.relay);
-    if (zc_spoke_join(d->spoke, zc_host_now(&d->host), &target) != 0)
-        refuse_token(d, "it cannot be used: its keys are no keys of a hub, or --key-file is that "
-                        "of the hub itself");
+    if (zc_spoke_join(d->spoke, zc_host_now(&d->host), &target) != 0) {
+        d->source.fingerprint[0] = '\0'; /* it may be tried again */
+        return false;
+    }
+    zc_relay_reset(d->host.relay); /* the stream was that of the hub before */
+    return true;
 }
 
 static void on_relays(void *arg, const struct zc_relaymap_result *r)
 {
     struct daemon *d = arg;
     zc_start_map_says(&d->host, r);
-    if (r->err == 0)
-        join(d, r->relays, r->count);
+    if (r->err == 0 && !join(d, r->relays, r->count))
+        refuse_token(d, UNUSABLE);
 }
 
-/* The token is good: use it, and the start is over. */
-static void use_token(struct daemon *d)
+/* The token is good: use it, and the start is over. False: it was not that good. */
+static bool use_token(struct daemon *d)
 {
     const struct zc_derpmap_region *r = &d->token.regions[0];
+    bool used = true;
     zc_logsink_line(&d->log, ZC_LOGSINK_INFO, "token %s: joining", d->source.fingerprint);
     zc_relaymap_free(d->host.map);
     if (d->token.regions_count > 0)
-        join(d, &d->token.nodes[r->nodes_first], r->nodes_count);
+        used = join(d, &d->token.nodes[r->nodes_first], r->nodes_count);
     else /* it names a region's number only */
         zc_start_relays(&d->host, &d->options.shared, false, d->token.region_id, on_relays, d);
     zc_host_ready(&d->host);
+    return used;
+}
+
+/* Without one that can be used the spoke waits for a better one. */
+static void use_first(struct daemon *d)
+{
+    if (!use_token(d))
+        refuse_token(d, UNUSABLE);
 }
 
 /* Reads the token into d->token. 0, or what zc_spoke_token_read says. */
@@ -112,7 +126,7 @@ static void on_poll(uv_timer_t *timer)
     }
     uv_timer_stop(timer);
     if (err == 0) {
-        use_token(d);
+        use_first(d);
         return;
     }
     refuse_token(d, why);
@@ -122,24 +136,35 @@ static void on_poll(uv_timer_t *timer)
 static void start(struct daemon *d)
 {
     if (d->has_token)
-        use_token(d);
+        use_first(d);
     else
         uv_timer_start(&d->poll, on_poll, TOKEN_POLL_MS, TOKEN_POLL_MS);
 }
 
+/* Reads the token again; what came of it, NULL: all is well. */
+static const char *read_again(struct daemon *d, char why[ZC_TOKEN_WHY_MAX + 64])
+{
+    bool changed = false;
+    if (!d->source.file)
+        return "it does not change while the spoke runs: restart that for another one";
+    if (!d->has_token)
+        return "it is not there yet, and is used as soon as it is";
+    if (read_token(d, &changed, why) != 0)
+        return why;
+    return !changed || use_token(d) ? NULL : UNUSABLE;
+}
+
 static void reload(struct daemon *d)
 {
-    char why[ZC_TOKEN_WHY_MAX + 64];
-    bool changed = false;
-    if (!d->source.file || !d->has_token)
-        return;
-    int err = read_token(d, &changed, why);
-    if (err != 0) {
-        refuse_token(d, why);
-        zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "the token from before stays");
-    } else if (changed) {
-        use_token(d);
+    char why[ZC_TOKEN_WHY_MAX + 64], text[PATH_MAX + ZC_TOKEN_WHY_MAX + 128];
+    const char *wrong = read_again(d, why);
+    if (wrong != NULL) {
+        snprintf(text, sizeof(text), "%s: %s", d->source.shown, wrong);
+        zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "%s", text);
     }
+    if (wrong != NULL && d->source.file && d->has_token)
+        zc_logsink_line(&d->log, ZC_LOGSINK_ERR, "the token from before stays");
+    zc_hub_reloaded(d->spoke, zc_host_now(&d->host), wrong != NULL ? text : NULL);
 }
 
 /* The first token; one that is late is waited for. 0 or the exit code. */

@@ -39,8 +39,9 @@ struct zc_host_config {
     int files_max;    /* the limit of open descriptors */
     const char *name; /* for the ready line and STATUS=; may be NULL */
     bool spoke;       /* hub is a spoke (node/spoke.h): bus connections are splices */
-    /* What the daemon does about events that are its own: ZC_HUB_ONLINE, ZC_HUB_PSK and
-     * ZC_HUB_RELOAD (which SIGHUP is too), and once the loop runs ZC_HUB_READY. NULL: nothing. */
+    /* What the daemon does about events that are its own: ZC_HUB_ONLINE, ZC_HUB_PSK, ZC_HUB_REVOKE,
+     * ZC_HUB_REFUSED and ZC_HUB_RELOAD (which SIGHUP is too), and once the loop runs ZC_HUB_READY.
+     * NULL: nothing. */
     void (*on_event)(void *arg, struct zc_host *h, const struct zc_hub_event *e);
     void *arg;
     bool tunnel; /* there is, or will be, one: a relay is dialled */

@@ -44,6 +44,8 @@ static void take_event(struct zc_host *h, const struct zc_hub_event *e)
     case ZC_HUB_ONLINE:
     case ZC_HUB_PSK:
     case ZC_HUB_RELOAD:
+    case ZC_HUB_REVOKE:
+    case ZC_HUB_REFUSED:
         to_daemon(h, e);
         break;
     case ZC_HUB_SPLICE_OPEN:

@@ -84,7 +84,11 @@ enum zc_hub_event_kind {
                       * spoke: its hub answers; each time anew */
     /* A new pre-shared key (psk) wants to be saved: do so at once, then zc_hub_psk_saved. */
     ZC_HUB_PSK,
-    ZC_HUB_RELOAD,        /* the administrator asks to read the files again */
+    /* The administrator asks to read the files again: do so at once, then zc_hub_reloaded. */
+    ZC_HUB_RELOAD,
+    /* Or to shut key out for good: do so at once (zc_tunnel_set_allow), then zc_hub_revoked. */
+    ZC_HUB_REVOKE,
+    ZC_HUB_REFUSED,       /* key asked to come in and is not allowed: a line for the log, no more */
     ZC_HUB_SPLICE_OPEN,   /* splice: connect to 127.0.0.1:port for it, zc_splice_set_data */
     ZC_HUB_SPLICE_OUTPUT, /* splice, data: has output, or wants (no) input anew */
     ZC_HUB_SPLICE_EOF,    /* all output was taken and none comes: shut the write side */
@@ -102,6 +106,7 @@ struct zc_hub_event {
     uint16_t port; /* SPLICE_OPEN */
     bool reset;    /* SPLICE_CLOSE */
     const struct zc_secret *psk;
+    struct zc_key key;
     enum zc_hub_level level;
     const char *text; /* valid until the next call of zc_hub_event */
     int err;
@@ -153,6 +158,11 @@ ZC_MUST_CHECK int zc_hub_token(struct zc_hub *hub, char ret_text[ZC_HUB_TOKEN_MA
 /* The answer to ZC_HUB_PSK; why: it could not be saved (NULL: it was), and the old one stays. With
  * the new one all tunnel sessions end. */
 void zc_hub_psk_saved(struct zc_hub *hub, struct zc_now now, const char *why);
+/* The answer to ZC_HUB_RELOAD, also when nobody waits for it (SIGHUP); why: something could not be
+ * used, and what was there before stays. */
+void zc_hub_reloaded(struct zc_hub *hub, struct zc_now now, const char *why);
+/* The answer to ZC_HUB_REVOKE; why: it failed, or holds only for now. warning: it is done, but. */
+void zc_hub_revoked(struct zc_hub *hub, struct zc_now now, const char *why, const char *warning);
 
 /* What the host met on the way to the relay, as a line that comes back as ZC_HUB_LOG: one limit for
  * all of them, ten at once and then one a minute. Only with a tunnel. */

@@ -1,5 +1,5 @@
 /* What the control socket of a hub with a tunnel, or of a spoke, answers beside the broker's own
- * verbs: the tunnel's status, path, token, rotate, reload; see zmqc/admin.h. */
+ * verbs: the tunnel's status, path, token, rotate, revoke, reload; see zmqc/admin.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -152,25 +152,61 @@ static void token(struct zc_hub_tunnel *net, struct zc_session *s, const struct 
     answer(net, s, m, err, &j);
 }
 
+/* Remembers who waits for the host. False: it was refused. */
+static bool begin(struct zc_hub_tunnel *net, struct zc_session *s, const struct zc_msg *m,
+                  enum zc_hub_ask ask)
+{
+    if (net->ask != ZC_HUB_ASK_NONE) {
+        zc_reply_err(net->hub->broker, s, m->id, "unavailable",
+                     "another one is under way: try again");
+        return false;
+    }
+    net->ask = ask;
+    net->ask_due = true;
+    net->ask_serial = s->serial;
+    net->ask_id_len = m->id.len < sizeof(net->ask_id) ? m->id.len : sizeof(net->ask_id);
+    if (net->ask_id_len > 0)
+        memcpy(net->ask_id, m->id.data, net->ask_id_len);
+    return true;
+}
+
 static void rotate(struct zc_hub_tunnel *net, struct zc_session *s, const struct zc_msg *m)
 {
     const char *why = NULL;
     if (!net->has_psk)
         why = "this hub runs with --no-psk: its token has no secret to replace";
-    else if (net->rotating)
-        why = "another one is under way";
     else if (!net->has_token_node)
         why = "no relay is known yet: try again, or see zmqcat status";
-    if (why != NULL) {
+    if (why != NULL)
         zc_reply_err(net->hub->broker, s, m->id, net->has_psk ? "unavailable" : "denied", why);
-        return;
-    }
-    net->rotating = net->psk_due = true;
-    net->rotate_serial = s->serial;
-    net->rotate_id_len = m->id.len < sizeof(net->rotate_id) ? m->id.len : sizeof(net->rotate_id);
-    if (net->rotate_id_len > 0)
-        memcpy(net->rotate_id, m->id.data, net->rotate_id_len);
-    zc_rng_bytes(&net->hub->rng, net->psk_new.b, sizeof(net->psk_new.b));
+    else if (begin(net, s, m, ZC_HUB_ASK_ROTATE))
+        zc_rng_bytes(&net->hub->rng, net->psk_new.b, sizeof(net->psk_new.b));
+}
+
+static void revoke(struct zc_hub_tunnel *net, struct zc_session *s, const struct zc_msg *m)
+{
+    struct zc_key key;
+    if (zc_secret_parse(ZC_SECRET_NODE_KEY, m->name, key.b) != 0)
+        zc_reply_err(net->hub->broker, s, m->id, "invalid",
+                     "revoke: `name` must be nodekey: and 64 hex digits");
+    else if (!net->allow_on)
+        zc_reply_err(net->hub->broker, s, m->id, "denied",
+                     "no list of allowed keys is on (--allow, --allow-file): whoever has the token "
+                     "comes back with another key: `zmqcat rotate` replaces the token");
+    else if (begin(net, s, m, ZC_HUB_ASK_REVOKE))
+        net->revoke_key = key;
+}
+
+void zc_hub_admin_event(struct zc_hub_tunnel *net, struct zc_hub_event *ret_event)
+{
+    static const enum zc_hub_event_kind kinds[] = {
+        [ZC_HUB_ASK_ROTATE] = ZC_HUB_PSK,
+        [ZC_HUB_ASK_RELOAD] = ZC_HUB_RELOAD,
+        [ZC_HUB_ASK_REVOKE] = ZC_HUB_REVOKE,
+    };
+    ret_event->kind = kinds[net->ask];
+    ret_event->psk = &net->psk_new;
+    ret_event->key = net->revoke_key;
 }
 
 static struct zc_session *find_session(struct zc_broker *b, uint64_t serial)
@@ -183,16 +219,25 @@ static struct zc_session *find_session(struct zc_broker *b, uint64_t serial)
     return NULL;
 }
 
-void zc_hub_admin_rotated(struct zc_hub_tunnel *net, struct zc_now now, const char *why)
+/* Who waits for the host, with its id in b->in; NULL: it has gone. Nobody does from here on. */
+static struct zc_session *finish(struct zc_hub_tunnel *net, struct zc_now now)
 {
     struct zc_broker *b = net->hub->broker;
-    struct zc_session *s = find_session(b, net->rotate_serial);
+    net->ask = ZC_HUB_ASK_NONE;
+    net->ask_due = false;
+    b->now = now;
+    zc_msg_clear(&b->in);
+    b->in.id = zc_slice(net->ask_id, net->ask_id_len);
+    return find_session(b, net->ask_serial);
+}
+
+void zc_hub_admin_rotated(struct zc_hub_tunnel *net, struct zc_now now, const char *why)
+{
+    struct zc_session *s = finish(net, now);
+    struct zc_broker *b = net->hub->broker;
     char text[512];
     if (s == NULL)
         return;
-    b->now = now;
-    zc_msg_clear(&b->in);
-    b->in.id = zc_slice(net->rotate_id, net->rotate_id_len);
     if (why == NULL) {
         token(net, s, &b->in);
         return;
@@ -201,21 +246,53 @@ void zc_hub_admin_rotated(struct zc_hub_tunnel *net, struct zc_now now, const ch
     zc_reply_err(b, s, b->in.id, "storage", text);
 }
 
+void zc_hub_reloaded(struct zc_hub *hub, struct zc_now now, const char *why)
+{
+    struct zc_hub_tunnel *net = hub->tunnel;
+    if (net->ask != ZC_HUB_ASK_RELOAD)
+        return;
+    struct zc_session *s = finish(net, now);
+    if (s == NULL)
+        return;
+    if (why != NULL)
+        zc_reply_err(hub->broker, s, hub->broker->in.id, "invalid", why);
+    else
+        zc_op_result(hub->broker, s, &hub->broker->in, zc_slice_str("{}"));
+}
+
+void zc_hub_revoked(struct zc_hub *hub, struct zc_now now, const char *why, const char *warning)
+{
+    struct zc_hub_tunnel *net = hub->tunnel;
+    ZC_ASSERT(net != NULL && net->ask == ZC_HUB_ASK_REVOKE);
+    struct zc_session *s = finish(net, now);
+    struct zc_buf j = {0};
+    if (s == NULL)
+        return;
+    if (why != NULL) {
+        zc_reply_err(hub->broker, s, hub->broker->in.id, "storage", why);
+        return;
+    }
+    int err = warning != NULL ? put_text(&j, "{\"warning\":", warning) : zc_json_put_raw(&j, "{");
+    if (err == 0)
+        err = zc_json_put_raw(&j, "}");
+    answer(net, s, &hub->broker->in, err, &j);
+}
+
 static bool admin_verb(void *arg, struct zc_session *s, const struct zc_msg *m)
 {
     struct zc_hub_tunnel *net = arg;
-    if (zc_slice_is(m->op, "path")) {
+    if (zc_slice_is(m->op, "path"))
         path(net, s, m);
-    } else if (zc_slice_is(m->op, "reload")) {
-        net->reload_due = true;
-        zc_op_result(net->hub->broker, s, m, zc_slice_str("{}"));
-    } else if (!net->spoke && zc_slice_is(m->op, "token")) {
+    else if (zc_slice_is(m->op, "reload"))
+        (void)begin(net, s, m, ZC_HUB_ASK_RELOAD);
+    else if (!net->spoke && zc_slice_is(m->op, "token"))
         token(net, s, m);
-    } else if (!net->spoke && zc_slice_is(m->op, "rotate")) {
+    else if (!net->spoke && zc_slice_is(m->op, "rotate"))
         rotate(net, s, m);
-    } else {
+    else if (!net->spoke && zc_slice_is(m->op, "revoke"))
+        revoke(net, s, m);
+    else
         return false;
-    }
     return true;
 }
 

@@ -59,6 +59,7 @@ int zc_hub_tunnel_init(struct zc_hub *hub, struct zc_now now, const struct zc_hu
         .allow_count = c->allow_count,
         .clients_max = c->clients_max,
     };
+    net->allow_on = c->allow_on;
     net->has_psk = c->psk != NULL;
     if (net->has_psk)
         net->psk = *c->psk;
@@ -239,11 +240,10 @@ bool zc_hub_tunnel_event(struct zc_hub *hub, struct zc_now now, struct zc_hub_ev
         ev.text = line->text;
     } else if (due(&net->online_due)) {
         ev.kind = ZC_HUB_ONLINE;
-    } else if (due(&net->psk_due)) {
-        ev.kind = ZC_HUB_PSK;
-        ev.psk = &net->psk_new;
-    } else if (due(&net->reload_due)) {
-        ev.kind = ZC_HUB_RELOAD;
+    } else if (due(&net->ask_due)) {
+        zc_hub_admin_event(net, &ev);
+    } else if (net->t != NULL && zc_tunnel_refused(net->t, &ev.key)) {
+        ev.kind = ZC_HUB_REFUSED;
     } else if (!zc_splice_event(net, &ev)) {
         return false;
     }
@@ -293,8 +293,7 @@ int zc_hub_token(struct zc_hub *hub, char ret_text[ZC_HUB_TOKEN_MAX])
 void zc_hub_psk_saved(struct zc_hub *hub, struct zc_now now, const char *why)
 {
     struct zc_hub_tunnel *net = hub->tunnel;
-    ZC_ASSERT(net != NULL && net->rotating);
-    net->rotating = false;
+    ZC_ASSERT(net != NULL && net->ask == ZC_HUB_ASK_ROTATE);
     if (why == NULL) {
         net->psk = net->psk_new;
         zc_tunnel_set_psk(net->t, now, &net->psk);

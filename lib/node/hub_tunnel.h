@@ -19,6 +19,9 @@
 /* What a connection of the tunnel belongs to: the first member of its owner. */
 enum zc_hub_end { ZC_HUB_END_BUS, ZC_HUB_END_SPLICE };
 
+/* One at a time. */
+enum zc_hub_ask { ZC_HUB_ASK_NONE, ZC_HUB_ASK_ROTATE, ZC_HUB_ASK_RELOAD, ZC_HUB_ASK_REVOKE };
+
 /* A spoke's session at the hub. */
 struct zc_hub_bus {
     enum zc_hub_end end;
@@ -94,11 +97,15 @@ struct zc_hub_tunnel {
     struct zc_secret psk, psk_new;
     struct zc_derpmap_node token_node;
     bool has_token_node;
-    bool online_due, psk_due, reload_due;
-    bool rotating; /* the host saves psk_new */
-    uint64_t rotate_serial;
-    uint8_t rotate_id[ZC_HUB_ID_MAX];
-    size_t rotate_id_len;
+    bool allow_on;
+    bool online_due;
+    /* What the administrator waits for and the host does. */
+    enum zc_hub_ask ask;
+    bool ask_due; /* the host was not told yet */
+    uint64_t ask_serial;
+    uint8_t ask_id[ZC_HUB_ID_MAX];
+    size_t ask_id_len;
+    struct zc_key revoke_key;
 
     /* spoke */
     bool spoke;
@@ -145,6 +152,8 @@ void zc_hub_bus_done(struct zc_hub_tunnel *net);
 
 /* ---- hub_admin.c ---- */
 void zc_hub_admin_init(struct zc_hub_tunnel *net);
+/* The event that asks the host. */
+void zc_hub_admin_event(struct zc_hub_tunnel *net, struct zc_hub_event *ret_event);
 /* The end of a rotation; why NULL: it worked. */
 void zc_hub_admin_rotated(struct zc_hub_tunnel *net, struct zc_now now, const char *why);
 

@@ -33,6 +33,7 @@ static void take_config(struct zc_tunnel *t, const struct zc_tunnel_config *c)
     zc_list_init(&t->parting);
     zc_rng_bytes(t->rng, t->hash_key, sizeof(t->hash_key));
     zc_rate_init(&t->newcomers, NEWCOMERS_INTERVAL_MS, NEWCOMERS_BURST);
+    zc_refused_init(&t->strangers);
     zc_wg_init(&t->wg, &t->private_key, t->rng, t->role == ZC_TUNNEL_CLIENT ? 1 : t->clients_max);
 }
 

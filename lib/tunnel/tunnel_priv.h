@@ -8,6 +8,7 @@
 #include "tunnel/derp.h"
 #include "tunnel/disco.h"
 #include "tunnel/meow.h"
+#include "tunnel/refused.h"
 #include "tunnel/tunnel.h"
 #include "tunnel/wg.h"
 
@@ -92,6 +93,7 @@ struct zc_tunnel {
     struct zc_rate newcomers;
     struct zc_mono sweep_at; /* next look for clients to forget */
     uint64_t refused;
+    struct zc_refused strangers; /* those that allow does not hold */
 
     /* CLIENT */
     struct zc_tunnel_peer *server;

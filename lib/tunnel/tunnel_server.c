@@ -78,7 +78,10 @@ void zc_tunnel_server_meow(struct zc_tunnel *t, struct zc_now now, const struct 
                            const struct zc_meow *meow)
 {
     struct zc_tunnel_peer *p = NULL;
-    if (allowed(t, from) && zc_secret_key_equal(from, &meow->node_key)) {
+    bool is_allowed = allowed(t, from), same = zc_secret_key_equal(from, &meow->node_key);
+    if (!is_allowed && same)
+        zc_refused_note(&t->strangers, now.mono, from);
+    if (is_allowed && same) {
         p = zc_tunnel_peer_find(t, from);
         if (p != NULL && p->leaving) {
             zc_tunnel_peer_forget(t, now, p); /* it knows, and comes again */
@@ -133,6 +136,11 @@ int zc_tunnel_set_allow(struct zc_tunnel *t, struct zc_now now, bool on, const s
             zc_tunnel_peer_leave(t, now, p);
     }
     return 0;
+}
+
+bool zc_tunnel_refused(struct zc_tunnel *t, struct zc_key *ret_key)
+{
+    return zc_refused_next(&t->strangers, ret_key);
 }
 
 void zc_tunnel_set_psk(struct zc_tunnel *t, struct zc_now now, const struct zc_secret *psk)

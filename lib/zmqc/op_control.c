@@ -86,6 +86,8 @@ bool zc_op_control(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         trace(b, s, m);
     else if (zc_slice_is(m->op, "drain"))
         drain(b, s, m);
+    else if (b->admin == NULL && zc_slice_is(m->op, "reload"))
+        zc_op_result(b, s, m, zc_slice_str("{}")); /* there are no files */
     else if (b->admin == NULL || !b->admin->verb(b->admin->arg, s, m))
         return zc_slice_is(m->op, "pong"); /* the answer to a heartbeat */
     return true;

@@ -1,4 +1,4 @@
-"""drain, as it is typed."""
+"""drain, reload and revoke, as they are typed."""
 import json, os, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -44,7 +44,7 @@ class Admin(Case):
 
     def test_without_a_daemon(self):
         self.bus.stop()
-        for args in (("drain",),):
+        for args in (("drain",), ("reload",), ("revoke", "nodekey:" + 64 * "1")):
             got = self.z(*args)
             self.assertEqual((got.returncode, got.stdout), (1, b""))
             self.assertIn(self.bus.path.encode() + b".ctl", got.stderr)

@@ -42,6 +42,9 @@ struct node {
     char line[MESH_LINES][200];
     struct zc_secret psk; /* as last saved */
     const char *psk_why;  /* what saving answers */
+    const char *reload_why, *revoke_why, *revoke_warning;
+    uint32_t reloads, revokes, refusals;
+    struct zc_key revoked, refused; /* the last one */
     struct local *services[64];
     uint32_t services_count;
     struct zc_mono dial_at; /* its dial fails then */
@@ -288,6 +291,19 @@ static inline void mesh_event(struct node *n, const struct zc_hub_event *ev)
         if (n->psk_why == NULL)
             n->psk = *ev->psk;
         zc_hub_psk_saved(n->hub, mesh_now, n->psk_why);
+        break;
+    case ZC_HUB_RELOAD:
+        n->reloads++;
+        zc_hub_reloaded(n->hub, mesh_now, n->reload_why);
+        break;
+    case ZC_HUB_REVOKE:
+        n->revokes++;
+        n->revoked = ev->key;
+        zc_hub_revoked(n->hub, mesh_now, n->revoke_why, n->revoke_warning);
+        break;
+    case ZC_HUB_REFUSED:
+        n->refusals++;
+        n->refused = ev->key;
         break;
     case ZC_HUB_SPLICE_OPEN:
         mesh_open(n, ev);
