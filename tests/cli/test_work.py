@@ -21,6 +21,11 @@ class Workers(command.Case):
     def path(self, name):
         return os.path.join(self.dir, name)
 
+    def is_up(self, p):
+        """Whether it has reached the hub and catches SIGTERM."""
+        caught = re.search(rb"SigCgt:\s*(\w+)", read_file("/proc/%d/status" % p.pid))[1]
+        return int(caught, 16) >> signal.SIGTERM - 1 & 1
+
     def children(self, p):
         return read_file("/proc/%d/task/%d/children" % (p.pid, p.pid)).split()
 
@@ -38,7 +43,7 @@ class Work(Workers):
                "sp ace=x")
         got = self.z("work", "jobs", "--count", "1", "--", "env",
                      env={"ZMQCAT_HEADER_OUTER": "no", "ZMQCAT_ID": "no", "PATH": "/usr/bin:/bin"})
-        env = dict(line.split("=", 1) for line in got.stdout.decode().splitlines())
+        env = dict(re.findall(r"(?m)^(\w+)=(.*)$", got.stdout.decode()))
         ours = {k: v for k, v in env.items() if re.match("ZMQCAT_(?!BUILD|TEST)", k)}
         self.assertRegex(ours.pop("ZMQCAT_ID"), r"\As\d+:.+")
         self.assertEqual(len(ours.pop("ZMQCAT_AT")), 13)
@@ -286,6 +291,7 @@ class Away(Workers):
                  'echo "$n" >>"%s"' % done
         workers = [self.start("--jobs", "4", "--", "sh", "-c", script) for _ in range(2)]
         for turn in range(3):
+            wait_for(lambda: all(self.is_up(p) for p in workers))
             time.sleep(0.4)
             self.bus.restart(signal.SIGKILL)
             workers[turn % 2].kill()

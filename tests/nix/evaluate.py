@@ -53,9 +53,10 @@ def need_nix():
 
 def nix(*argv, store=None, cwd=None, timeout=60):
     """Runs a nix command; with a store, everything it writes is there."""
-    env = dict(os.environ, NIX_CONFIG=CONFIG)
-    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
-        env.pop(name, None)
+    env = {k: v for k, v in os.environ.items()
+           if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+           and (k == "NIX_PATH" or not k.startswith("NIX_"))}
+    env["NIX_CONFIG"] = CONFIG
     if store:
         env.update(HOME=store, XDG_CACHE_HOME=store + "/cache", NIX_STORE_DIR=store + "/store",
                    NIX_STATE_DIR=store + "/state", NIX_LOG_DIR=store + "/log",

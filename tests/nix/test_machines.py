@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # serial
-"""nix/tests/scenario.py in containers that boot a real systemd: the machines of nix/tests/zmqcat.nix,
-with the units that the module makes for them. What only NixOS has is left out: its switch, and the
-power cut, which is kill -9 here."""
+"""nix/tests/scenario.py in containers that boot a real systemd: the machines of
+nix/tests/zmqcat.nix, with the units that the module makes for them. What only NixOS has is left
+out: its switch, and the power cut, which is kill -9 here."""
 import contextlib, os, shutil, subprocess, sys, time, unittest
 
 import evaluate as ev

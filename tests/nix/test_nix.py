@@ -463,6 +463,8 @@ class Analyzed(unittest.TestCase):
     def setUp(self):
         if shutil.which("systemd-analyze") is None:
             harness.skip("no systemd-analyze")
+        if not os.access("/run/systemd", os.F_OK) and not os.access("/run", os.W_OK):
+            harness.skip("systemd-analyze wants /run/systemd")
 
     def render(self, settings):
         folder = harness.tempdir()

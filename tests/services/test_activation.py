@@ -133,7 +133,7 @@ class Handed(Case):
 
     def test_only_control_handed_over(self):
         self.start([self.unix("c")], "control", ["--listen", self.path("b")])
-        wait_for(lambda: os.path.exists(self.path("b")))
+        wait_for(lambda: "local bus at" in self.logged())
         self.assertTrue(self.alive(self.path("b")))
         self.assertFalse(os.path.exists(self.path("b.ctl")))
         self.stop()
@@ -169,7 +169,7 @@ class Handed(Case):
     def test_meant_for_another_process(self):
         self.start([self.unix()], "bus", ["--listen", self.path("b")], pid=False,
                    env={"LISTEN_PID": "1"})
-        wait_for(lambda: os.path.exists(self.path("b")))
+        wait_for(lambda: "local bus at" in self.logged())
         self.assertTrue(self.alive(self.path("b")))
         self.assertEqual(self.logged().count("local bus at"), 1)
         self.stop()
