@@ -13,8 +13,8 @@ VERBS = (("put", "jobs", "x"), ("put", "jobs", "--lines"), ("take", "jobs"),
          ("req", "jobs", "x", "--timeout", "30s"), ("ping",), ("ping", "-v"), ("stat",),
          ("stat", "jobs"), ("ls",), ("peek", "jobs"), ("purge", "jobs"), ("mv", "jobs", "other"),
          ("bind", "jobs", "topic"), ("unbind", "jobs", "topic"), ("status",), ("top",),
-         ("top", "--json"), ("trace", "on"), ("token",), ("rotate",), ("bench",),
-         ("bench", "req"))
+         ("top", "--json"), ("trace", "on"), ("token",), ("rotate",), ("reload",),
+         ("revoke", "nodekey:" + "7" * 64), ("drain",), ("bench",), ("bench", "req"))
 OFF_LINE = {"keygen", "nodekey", "serve", "join", "store", "completion"}
 
 

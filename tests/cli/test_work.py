@@ -304,8 +304,9 @@ class Away(Workers):
         wait_for(over, 30)
         self.assertEqual(set(read_file(done).split()), set(data.split()))
         for p in workers:
+            wait_for(lambda: self.is_up(p))
             p.terminate()
-            self.assertEqual(p.wait(10 * SLOW), 0)
+            self.assertEqual(p.wait(10 * SLOW), 0, p.stderr.read())
 
     def test_stops_while_the_hub_is_away(self):
         p = self.start("--", "true")
