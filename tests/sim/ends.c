@@ -84,8 +84,10 @@ void model_session_over(struct world *w, struct conn *c)
 {
     w->idx++;
     world_trace(w, "c%u is over", c->number);
-    for (size_t i = 0; i < c->wants.len; i++)
+    for (size_t i = 0; i < c->wants.len; i++) {
         release_want(w, &c->wants.list[i]);
+        where_lost(w, &c->wants.list[i]);
+    }
     release_held(w, c);
     c->wants.len = c->plans.len = 0;
 }

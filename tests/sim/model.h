@@ -85,6 +85,15 @@ void topics_message(struct world *w, struct conn *c, const struct zc_msg *m);
 /* All has been delivered that will be: whatever is still expected must have been dropped. */
 void topics_settled(struct world *w, struct conn *c);
 
+/* What operators do, in want.target. */
+enum operation { DO_PUT, DO_AGAIN, DO_PUB, DO_MOVE, DO_PURGE, DO_PEEK, DO_BIND, DO_UNBIND };
+
+/* where.c: the mailboxes in which an item may lie, and what a purge may and must remove */
+void where_submit(struct world *w, struct want *want);
+void where_ok(struct world *w, struct conn *c, struct want *want, int64_t count);
+/* The request ended without an ok. */
+void where_lost(struct world *w, const struct want *want);
+
 /* operate.c */
 void operate_ask(struct world *w, struct conn *c);
 void operate_submit(struct world *w, struct want *want);

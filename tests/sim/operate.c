@@ -2,15 +2,14 @@
  * Operators and careful clients in a profile of their own: puts with ids of a scope that are
  * repeated after reconnects and crashes, publications through a binding, moves between two
  * mailboxes, purges and peeks. The judge is simple: no item ever twice, none that was refused, the
- * order of acceptance in each mailbox, and at the end all that was promised and not purged.
+ * order of acceptance in each mailbox, at the end all that was promised and not purged, and of a
+ * purge what where.c says.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model.h"
-
-enum { PUT, AGAIN, PUB, MOVE, PURGE, PEEK, BIND, UNBIND };
 
 static const char *const boxes[] = {"mv0", "mv1"};
 
@@ -53,14 +52,14 @@ static void send_hello(struct world *w, struct conn *c)
 static uint32_t choose(struct world *w)
 {
     uint64_t dice = rnd_below(&w->rnd, 100);
-    return dice < 35   ? PUT
-           : dice < 50 ? AGAIN
-           : dice < 60 ? PUB
-           : dice < 80 ? MOVE
-           : dice < 81 ? PURGE
-           : dice < 92 ? PEEK
-           : dice < 97 ? BIND
-                       : UNBIND;
+    return dice < 35   ? DO_PUT
+           : dice < 50 ? DO_AGAIN
+           : dice < 60 ? DO_PUB
+           : dice < 80 ? DO_MOVE
+           : dice < 81 ? DO_PURGE
+           : dice < 92 ? DO_PEEK
+           : dice < 97 ? DO_BIND
+                       : DO_UNBIND;
 }
 
 void operate_ask(struct world *w, struct conn *c)
@@ -73,11 +72,11 @@ void operate_ask(struct world *w, struct conn *c)
     want = ask_begin(w, c, OP_OPERATE, op_names[kind]);
     want.target = kind;
     want.box = (int)rnd_below(&w->rnd, 2);
-    if (kind == PUT || kind == AGAIN || kind == PUB) {
-        want.uid = kind == AGAIN ? old_item(w, c) : new_item(w, c, kind == PUB);
+    if (kind == DO_PUT || kind == DO_AGAIN || kind == DO_PUB) {
+        want.uid = kind == DO_AGAIN ? old_item(w, c) : new_item(w, c, kind == DO_PUB);
         if (want.uid == 0)
             return;
-        if (kind != PUB) {
+        if (kind != DO_PUB) {
             want.box = w->items[want.uid].box;
             snprintf(want.id, sizeof want.id, "o%u", want.uid);
         }
@@ -85,31 +84,19 @@ void operate_ask(struct world *w, struct conn *c)
                  "abcdefghijklmnopqrstuvwxyzabcd");
         w->made.text = zc_slice_str(text);
     }
-    w->made.name = zc_slice_str(kind == PUB ? "op.x" : boxes[want.box]);
-    if (kind == BIND || kind == UNBIND) {
+    w->made.name = zc_slice_str(kind == DO_PUB ? "op.x" : boxes[want.box]);
+    if (kind == DO_BIND || kind == DO_UNBIND) {
         w->made.name = zc_slice_str(boxes[0]);
         w->made.topic = zc_slice_str("op.");
     }
-    if (kind == MOVE)
+    if (kind == DO_MOVE)
         w->made.to = zc_slice_str(boxes[1 - want.box]);
-    if (kind == PEEK || (kind == MOVE && rnd_one_in(&w->rnd, 2))) {
-        want.max = (int)rnd_range(&w->rnd, 1, kind == PEEK ? 1024 : 40);
+    if (kind == DO_PEEK || (kind == DO_MOVE && rnd_one_in(&w->rnd, 2))) {
+        want.max = (int)rnd_range(&w->rnd, 1, kind == DO_PEEK ? 1024 : 40);
         w->made.has |= ZC_MSG_HAS_MAX;
         w->made.max = want.max;
     }
     ask_send(w, c, &want);
-}
-
-/* A purge that may be under way takes what it meets. */
-static bool purging(const struct world *w)
-{
-    for (size_t i = 0; i < w->live_len; i++) {
-        const struct wants *l = &w->conns[w->live[i]]->wants;
-        for (size_t k = 0; k < l->len; k++)
-            if (l->list[k].op == OP_OPERATE && l->list[k].target == PURGE)
-                return true;
-    }
-    return false;
 }
 
 void operate_submit(struct world *w, struct want *want)
@@ -117,15 +104,12 @@ void operate_submit(struct world *w, struct want *want)
     struct item *item = &w->items[want->uid];
     want->puts_before = w->bind_changes;
     want->sure_before = w->bind_state;
-    if (want->uid > 0)
-        item->purged |= purging(w);
-    for (uint32_t i = 1; want->target == PURGE && i < w->items_len; i++)
-        w->items[i].purged |= w->items[i].submit_idx > 0;
     if (want->uid > 0 && item->submit_idx == 0) {
         item->submit_idx = want->idx;
         item->submit_at = want->at;
     }
-    if (want->target == BIND || want->target == UNBIND) {
+    where_submit(w, want);
+    if (want->target == DO_BIND || want->target == DO_UNBIND) {
         w->bind_changes++;
         w->bind_state = MAYBE;
     }
@@ -136,31 +120,33 @@ void operate_ok(struct world *w, struct conn *c, struct want *want, const struct
     struct item *item = &w->items[want->uid];
     bool quiet = want->puts_before == w->bind_changes && want->sure_before == w->bind_state;
     switch (want->target) {
-    case PUT:
-    case AGAIN:
+    case DO_PUT:
+    case DO_AGAIN:
         item->sure = true;
         break;
-    case PUB:
+    case DO_PUB:
         item->sure |= quiet && w->bind_state == YES;
         item->never |= quiet && w->bind_state == NO;
         break;
-    case BIND:
-    case UNBIND: /* the only change since it was asked for is itself */
+    case DO_BIND:
+    case DO_UNBIND: /* the only change since it was asked for is itself */
         if (want->puts_before + 1 == w->bind_changes)
-            w->bind_state = want->target == BIND ? YES : NO;
+            w->bind_state = want->target == DO_BIND ? YES : NO;
         break;
     }
     if (item->ok_idx == 0)
         item->ok_idx = w->idx;
-    if ((want->target == MOVE || want->target == PURGE) && (m->has & ZC_MSG_HAS_COUNT) == 0)
+    where_ok(w, c, want, m->count);
+    if ((want->target == DO_MOVE || want->target == DO_PURGE) && (m->has & ZC_MSG_HAS_COUNT) == 0)
         world_fail(w, "c%u: %s without count", c->number, want->id);
-    if (want->target == MOVE && want->max > 0 && m->count > want->max)
+    if (want->target == DO_MOVE && want->max > 0 && m->count > want->max)
         world_fail(w, "c%u: moved %lld of at most %d", c->number, (long long)m->count, want->max);
 }
 
 void operate_err(struct world *w, struct conn *c, struct want *want, struct zc_slice code)
 {
-    bool empty = want->target == PEEK && want->got == 0 && zc_slice_is(code, "empty");
+    where_lost(w, want);
+    bool empty = want->target == DO_PEEK && want->got == 0 && zc_slice_is(code, "empty");
     if (!empty && !zc_slice_is(code, "closed"))
         world_fail(w, "c%u: %s (%s) got err %.*s", c->number, want->id, op_names[want->target],
                    (int)code.len, (const char *)code.data);
@@ -187,7 +173,7 @@ static uint32_t item_of(struct world *w, struct conn *c, const struct zc_msg *m)
 static struct want *peek_of(struct world *w, struct conn *c, const struct zc_msg *m)
 {
     struct want *want = wants_by_id(w, &c->wants, m->id, zc_slice(NULL, 0));
-    return want != NULL && want->op == OP_OPERATE && want->target == PEEK ? want : NULL;
+    return want != NULL && want->op == OP_OPERATE && want->target == DO_PEEK ? want : NULL;
 }
 
 static void peeked(struct world *w, struct conn *c, const struct zc_msg *m)
@@ -200,6 +186,8 @@ static void peeked(struct world *w, struct conn *c, const struct zc_msg *m)
     }
     if (!zc_slice_is(m->name, boxes[want->box]))
         world_fail(w, "c%u: a peek at the wrong mailbox", c->number);
+    if (w->items[uid].gone && w->items[uid].gone_idx < want->idx)
+        world_fail(w, "c%u: item %u was purged, yet a peek shows it", c->number, uid);
     if (want->uid == uid)
         world_fail(w, "c%u: item %u twice in one peek", c->number, uid);
     if (want->uid != 0 && w->items[uid].ok_idx != 0 &&
@@ -225,6 +213,8 @@ void operate_message(struct world *w, struct conn *c, const struct zc_msg *m)
         return;
     if (w->items[uid].taken)
         world_fail(w, "c%u: item %u came twice", c->number, uid);
+    if (w->items[uid].gone)
+        world_fail(w, "c%u: item %u was purged, yet here it is", c->number, uid);
     w->items[uid].taken = true;
     for (size_t i = 0; i < c->wants.len; i++)
         if (c->wants.list[i].op == OP_TAKE && c->wants.list[i].box < 0) {
@@ -252,7 +242,7 @@ void operate_drain(struct world *w, struct conn *c)
         }
     }
     for (uint32_t i = 1; i < w->items_len && !w->failed; i++)
-        if (w->items[i].sure && !w->items[i].taken && !w->items[i].purged)
+        if (w->items[i].sure && !w->items[i].taken && w->items[i].purge_at == 0)
             world_fail(w, "item %u was acknowledged and is lost", i);
     w->items_len = 1; /* all is told */
 }

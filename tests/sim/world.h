@@ -145,8 +145,11 @@ struct item {
     bool published; /* through a binding */
     bool sure;      /* acknowledged */
     bool never;     /* published while surely nothing was bound */
-    bool purged;    /* may have been */
     bool taken;
+    bool gone;         /* purged, as its purge and nobody else can have it: never seen again */
+    uint8_t where;     /* mailboxes in which it may lie, as bits */
+    uint64_t purge_at; /* first purge that may have removed it, by its idx; 0: none */
+    uint64_t gone_idx;
     uint64_t submit_idx, ok_idx;
     int64_t submit_at;
 };
@@ -277,8 +280,10 @@ struct world {
     uint64_t items_empty;  /* takes of the drain that found nothing */
     uint64_t bind_changes; /* bind and unbind submitted */
     enum surely bind_state;
-    uint32_t pubs_dead;  /* numbers up to this were published to an earlier hub */
-    uint64_t subs_asked; /* sub requests submitted */
+    uint64_t sweeps;        /* moves and purges submitted */
+    int64_t sweep_ended_at; /* one that was under way lost its session, or failed */
+    uint32_t pubs_dead;     /* numbers up to this were published to an earlier hub */
+    uint64_t subs_asked;    /* sub requests submitted */
     struct group groups[GROUPS_MAX];
     size_t groups_len;
     struct zc_msg msg;  /* the frame being looked at */
