@@ -169,6 +169,9 @@ $(RELAY): $(call obj,$(wildcard tests/relay/*.c)) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/unit/%: $(B)/tests/unit/%.o $(HOST) $(CLIENT) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
+$(B)/unit/test_hub_allow: $(B)/tests/unit/test_hub_allow.o \
+		$(call obj,daemons/hub_allow.c daemons/hub_keys.c) $(HOST) $(CORE)
+	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/tests/unit/test_launchd.o: CFLAGS_DEPS += -Itests/services/shim
 # Their allocations fail; only GNU's linker can put functions before those of the library.
 ifeq ($(UNAME),Linux)
