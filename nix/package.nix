@@ -11,6 +11,7 @@
   mandoc,
   python3,
   socat,
+  util-linux,
 }:
 stdenv.mkDerivation {
   pname = "zmqcat";
@@ -52,6 +53,7 @@ stdenv.mkDerivation {
     mandoc
     python3
     socat
+    util-linux
   ];
   preCheck = ''
     patchShebangs tests bench docs

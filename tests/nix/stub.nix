@@ -66,6 +66,7 @@
             "python3"
             "socat"
             "systemdLibs"
+            "util-linux"
           ];
           pkgs = lib.genAttrs tools tool // {
             inherit lib callPackage;

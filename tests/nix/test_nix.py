@@ -453,6 +453,27 @@ class Module(Shared, unittest.TestCase):
 if NIXPKGS:
     class ModuleWithNixpkgs(Shared, unittest.TestCase):
         lib = NIXPKGS
+
+        def test_documentation(self):
+            """What NixOS makes a manual of."""
+            shown = ev.value("""
+                let
+                    lib = import %s;
+                    evaluated = lib.evalModules {
+                        modules = [
+                            { inherit (import %s/nixos.nix { inherit lib; }) options; }
+                            %s/nix/nixos.nix
+                        ];
+                        specialArgs.pkgs = { };
+                    };
+                in map (o: { inherit (o) name description type; default = o.default.text; })
+                    (builtins.filter (o: o.visible && !o.internal)
+                        (lib.optionAttrSetToDocList evaluated.options.services.zmqcat))"""
+                             % (NIXPKGS, ev.HERE, ROOT))
+            self.assertEqual({o["name"].split(".")[-1] for o in shown},
+                             set(ALONE["hub"]) | {"enable", "role", "tokenFile"})
+            for option in shown:
+                self.assertNotIn("unspecified", option["type"])
 else:
     harness.leave_out("ModuleWithNixpkgs", NOT_FOUND)
 
