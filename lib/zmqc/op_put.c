@@ -365,7 +365,8 @@ static struct zc_request *answered(struct zc_broker *b, const struct zc_session 
     struct zc_request *q = zc_request_find(&b->requests, id, hash);
     if (q == NULL && d == NULL) /* taken, and answered under another name or none */
         q = zc_request_find(&b->requests, id, 0);
-    return q != NULL && q->worker == s->owner ? q : NULL;
+    /* By its serial when it got the request before it had a scope. */
+    return q != NULL && (q->worker == s->owner || q->worker == s->serial) ? q : NULL;
 }
 
 void zc_op_rep(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
