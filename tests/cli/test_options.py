@@ -67,7 +67,7 @@ class Options(harness.Case):
         self.assertEqual(cli("ls", listen=hub.listen).stdout, b"")
 
     def test_unknown_verbs_exit_2(self):
-        for verb in ("revoke", "reload", "drain", "check", "help", "version", "PUT", "", "-v",
+        for verb in ("check", "help", "version", "PUT", "", "-v",
                      "--listen=x", "a\x1b[2J\nb"):
             with self.subTest(verb):
                 got = cli(verb)

@@ -261,6 +261,7 @@ class Away(Workers):
         self.z("put", "jobs", "1")
         first = os.read(p.stdout.fileno(), 1)
         wait_for(lambda: (self.stat()["depth"], self.stat()["leased"]) == (0, 0))
+        self.z("put", "other", "x")  # what came before it is on disk too
         self.bus.kill()
         time.sleep(1)
         self.bus.start()
@@ -323,13 +324,15 @@ class Hangs(Workers):
     def hangs(self):
         """A worker with two jobs: `quick` has ended and the hub does not hear of it; the other will
         write more than a pipe holds, and say so. Returns the worker and the other's process."""
-        script = 'read n || :; test $n = quick && exec sleep 0.5; sleep 1; ' \
-                 'head -c 300000 /dev/zero; : >"%s"; exec sleep 60' % self.path("written")
+        script = 'read n || :; until test -e "%s"; do sleep 0.05; done; ' \
+                 'test $n = quick && exit; sleep 1; head -c 300000 /dev/zero; : >"%s"; ' \
+                 'exec sleep 60' % (self.path("go"), self.path("written"))
         p = self.start("--jobs", "2", "--reply", "--", "sh", "-c", script)
         self.z("put", "jobs", "quick")
         self.z("put", "jobs", "long")
         wait_for(lambda: self.stat()["leased"] == 2)
         self.freeze()
+        harness.write_file(self.path("go"), "")
         wait_for(lambda: len(self.children(p)) == 1)
         child = int(self.children(p)[0])
         self.addCleanup(self.end, child)
@@ -371,9 +374,11 @@ class Hangs(Workers):
 
     def test_a_job_that_was_done_meanwhile_is_done(self):
         self.z("put", "jobs", "x")
-        p = self.start("--count", "1", "--", "sleep", "0.5")
+        p = self.start("--count", "1", "--", "sh", "-c", 'until test -e "%s"; do sleep 0.05; done'
+                       % self.path("go"))
         wait_for(lambda: self.stat()["leased"] == 1)
         self.freeze()
+        harness.write_file(self.path("go"), "")
         wait_for(lambda: not self.children(p))
         time.sleep(0.2)
         p.terminate()
