@@ -49,7 +49,8 @@ with subtest("a token that comes late"):
 with subtest("one key is allowed by a reload, the other is not"):
     key = allowed.succeed("zmqcat nodekey /var/lib/zmqcat/spoke.key").strip()
     pid = shown(hub, HUB, "MainPID")
-    hub.succeed("echo '%s # allowed' >/srv/allow && systemctl reload %s" % (key, HUB))
+    hub.succeed("echo '%s # allowed' >/srv/allow && sync" % key)
+    hub.succeed("systemctl reload %s" % HUB)
     allowed.wait_until_succeeds(ALICE + "zmqcat ping", timeout=60)
     assert shown(hub, HUB, "MainPID") == pid
     denied.fail(ALICE + "zmqcat ping")

@@ -40,7 +40,7 @@ in
         role = "hub";
         mailbox = "/srv/bus/mailbox";
         allowFile = "/srv/allow";
-        derpMap = "/run/relay/map.json";
+        derpMap = "/var/lib/relay/map.json";
         compatSocket = true;
       };
       # There is no other relay in this network.
@@ -49,10 +49,10 @@ in
         before = [ "zmqcat-hub.service" ];
         serviceConfig = {
           ExecStart =
-            "${pkgs.callPackage ./relay.nix { }}/bin/relay --dir /run/relay --port 443"
+            "${pkgs.callPackage ./relay.nix { }}/bin/relay --dir /var/lib/relay --port 443"
             + " --address ${config.networking.primaryIPAddress}";
-          RuntimeDirectory = "relay";
-          RuntimeDirectoryPreserve = true;
+          # Its certificate, which the token names, is the same after a power cut.
+          StateDirectory = "relay";
         };
       };
       networking.firewall.allowedTCPPorts = [ 443 ];
