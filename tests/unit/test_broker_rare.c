@@ -119,3 +119,38 @@ TEST(a_scope_that_comes_after_a_job)
     CHECK_INT(bus_hub->broker->count.leased, 0);
     end(asker, worker);
 }
+
+/* A message that just fits a frame under its name does not under a longer one, and stays. */
+TEST(a_move_to_a_name_that_is_too_long_for_it)
+{
+    enum { PAYLOAD = 1400 << 10, NAME = 1000 };
+    struct zc_hub_config c;
+    zc_hub_config_default(&c);
+    c.payload_max = PAYLOAD;
+    c.headers_bytes = 40000;
+    bus_start(&c);
+    struct zc_session *s = bus_attach(), *other = bus_attach();
+    char *json = malloc(PAYLOAD + 50000);
+    const char *got = "";
+    size_t large = 33000; /* of a header: too large, so that a frame is filled to its end */
+    do {
+        large -= 200;
+        int at = sprintf(json, "{\"op\":\"put\",\"id\":\"a\",\"name\":\"q\",\"headers\":{\"k\":\"");
+        memset(json + at, 'y', large);
+        at += (int)large + sprintf(json + at + large, "\"},\"text\":\"");
+        memset(json + at, 'x', PAYLOAD);
+        memcpy(json + at + PAYLOAD, "\"}", 3);
+        got = bus_call(s, json);
+    } while (strstr(got, "too_large") != NULL && large > 20000);
+    CHECK(strstr(got, "\"op\":\"ok\"") != NULL && large > 20000);
+    int at = sprintf(json, "{\"op\":\"move\",\"id\":\"m\",\"name\":\"q\",\"to\":\"");
+    memset(json + at, 'n', NAME);
+    memcpy(json + at + NAME, "\"}", 3);
+    got = bus_call(s, json);
+    CHECK(strstr(got, "\"code\":\"too_large\"") != NULL);
+    CHECK_INT(bus_hub->broker->count.queued, 1);
+    got = bus_call(s, "{\"op\":\"move\",\"id\":\"m\",\"name\":\"q\",\"to\":\"r\"}");
+    CHECK(strstr(got, "\"count\":1") != NULL);
+    free(json);
+    end(s, other);
+}
