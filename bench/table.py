@@ -71,14 +71,21 @@ def lines(rows, wide=False):
     return found
 
 
-def plain(rows, wide=False):
-    table = lines(rows, wide)
-    widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
+def aligned(cells):
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip()
-                     for line in table)
+                     for line in cells)
+
+
+def piped(cells):
+    """In Markdown."""
+    cells = cells[:1] + [["---"] * len(cells[0])] + cells[1:]
+    return "\n".join("| %s |" % " | ".join(line) for line in cells)
+
+
+def plain(rows, wide=False):
+    return aligned(lines(rows, wide))
 
 
 def markdown(rows, wide=False):
-    table = lines(rows, wide)
-    table.insert(1, ["---"] * len(table[0]))
-    return "\n".join("| %s |" % " | ".join(line) for line in table)
+    return piped(lines(rows, wide))

@@ -160,9 +160,16 @@ class Table(unittest.TestCase):
         self.assertEqual(set(got["rows"][2]["figures"]), {"zmqcat", "control", "without"})
         self.assertEqual(got["rows"][2]["met"], max(got["rows"][2]["figures"]["zmqcat"]) <= 100)
 
+    def test_when_time_is_short_rounds_are_fewer(self):
+        out = self.run_bench("--minutes", "0.000001", "--rounds", "4", "--json", "empty", "put-5")
+        got = json.loads(out.stdout)
+        self.assertIn("time was short, with fewer rounds: put-50-disk (1), empty (1)",
+                      got["notes"])
+        self.assertEqual([len(r["figures"]["zmqcat"]) for r in got["rows"]], [1, 1, 1])
+
     def test_markdown(self):
         out = self.run_bench("--markdown", "empty", "session").stdout.splitlines()
-        self.assertEqual([line.count("|") for line in out], [0, 0, 8, 8, 8, 8])
+        self.assertEqual([line.count("|") for line in out], [0, 0, 8, 8, 8, 8, 0, 0])
         self.assertIn("redis is missing", out[0])
 
     def test_the_hub_is_as_shipped_but_for_what_is_said(self):
