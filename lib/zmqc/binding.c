@@ -147,6 +147,12 @@ int64_t zc_binding_add(struct zc_broker *b, struct zc_slice name, struct zc_slic
 {
     uint8_t body[ZC_STORED_BIND_MAX];
     struct zc_binding *g = binding_find(b, name, topic);
+    if (g != NULL && b->bindings_unsure) { /* the removal that failed may be on disk */
+        int64_t removed = zc_binding_remove(b, name, topic);
+        if (removed < 0)
+            return removed;
+        g = NULL;
+    }
     if (g != NULL)
         return g->setting.unsettled ? (int64_t)zc_settle_last(b) : 0;
     if (b->bindings_count >= ZC_BINDINGS_MAX)
@@ -173,6 +179,13 @@ int64_t zc_binding_remove(struct zc_broker *b, struct zc_slice name, struct zc_s
 {
     uint8_t seq[8];
     struct zc_binding *g = binding_find(b, name, topic);
+    if (g == NULL &&
+        b->bindings_unsure) { /* one that failed may be on disk: a newer one is removed */
+        int64_t added = zc_binding_add(b, name, topic);
+        if (added < 0)
+            return added;
+        g = binding_find(b, name, topic);
+    }
     if (g == NULL)
         return b->journal != NULL ? (int64_t)zc_settle_last(b) : 0;
     if (b->journal == NULL) {
@@ -198,6 +211,7 @@ void zc_binding_settled(struct zc_broker *b, struct zc_setting *s, bool put, boo
     struct zc_binding *g = of(s);
     if (put && durable)
         return;
+    b->bindings_unsure = b->bindings_unsure || !durable;
     if (!put && !durable) {
         s->gone = false; /* it is still there */
         if (enter(b, g))

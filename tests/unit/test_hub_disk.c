@@ -465,3 +465,42 @@ TEST(the_answer_to_a_publication_comes_first)
     close_hub();
     fd_done(&disk);
 }
+
+static bool bind_op(const char *op)
+{
+    char json[80];
+    snprintf(json, sizeof(json), "{\"op\":\"%s\",\"id\":\"b\",\"name\":\"box\",\"topic\":\"t.\"}",
+             op);
+    return is_ok(call(json));
+}
+
+/* A bind or unbind fails, though its record may be on disk, and so does all after it; then the
+ * other one is asked for, and the hub is killed. What was acknowledged last holds. */
+static void bind_again(uint64_t seed, bool want)
+{
+    disk = (struct fd){.seed = seed};
+    open_hub();
+    if (want)
+        CHECK(bind_op("bind"));
+    fail_from = disk.ops + 1;
+    fail_to = fail_from + (seed % 3 == 0 ? 1 : 1000);
+    CHECK(!bind_op(want ? "unbind" : "bind") || seed % 3 == 0);
+    bool ok = bind_op(want ? "bind" : "unbind");
+    CHECK(ok || seed % 3 != 0);
+    fail_from = fail_to = 0;
+    bus_end();
+    open_hub();
+    call("{\"op\":\"pub\",\"id\":\"p\",\"name\":\"t.x\",\"text\":\"news\"}");
+    int seen[PUTS] = {0}, found = drain("box", seen, "news");
+    CHECK(found == want || (!ok && found == !want));
+    close_hub();
+    fd_done(&disk);
+}
+
+TEST(what_was_answered_last_holds_for_a_binding)
+{
+    for (uint64_t seed = 1; seed < 60; seed++) {
+        bind_again(seed, false);
+        bind_again(seed, true);
+    }
+}
