@@ -56,7 +56,7 @@ static uint32_t choose(struct world *w)
            : dice < 50 ? DO_AGAIN
            : dice < 60 ? DO_PUB
            : dice < 80 ? DO_MOVE
-           : dice < 81 ? DO_PURGE
+           : dice < 81 ? (w->p.rare_purges && !rnd_one_in(&w->rnd, 20) ? DO_PEEK : DO_PURGE)
            : dice < 92 ? DO_PEEK
            : dice < 97 ? DO_BIND
                        : DO_UNBIND;

@@ -35,7 +35,8 @@ struct profile {
     int64_t pace_ns;   /* mean time between a client's requests */
     int64_t crash_every_ns, stop_every_ns, settle_every_ns; /* 0: never */
     bool wall_steps;
-    bool power_loss; /* crashes are power losses at times */
+    bool rare_purges; /* so that more is surely there, and missed when it is lost */
+    bool power_loss;  /* crashes are power losses at times */
     uint32_t payload_max;
     uint32_t weights[PROFILE_OPS]; /* of enum op, then reset and half-close */
     uint32_t never_reads_ppm, deaf_ppm;
