@@ -110,7 +110,7 @@ class Lists(Case):
         # It outlasts a reload and a restart, though the list names it.
         self.assertEqual(cli("reload", listen=h.listen).returncode, 0)
         self.shut_out(bad)
-        h.restart()
+        h.restart(signal.SIGKILL)
         good.joined(15)
         self.shut_out(bad)
         wait_for(lambda: self.names[1] + " is revoked and asks to come in" in h.logged())
