@@ -36,23 +36,44 @@ void zc_budget_fell(struct zc_broker *b)
     }
 }
 
-/* The session whose output has not moved for the longest time; what came just now could not yet. */
-static struct zc_session *slowest(const struct zc_broker *b)
+#define SLOWEST 64 /* found in one look at all sessions */
+
+/* It may be ended for its output; what came just now could not move yet. */
+static bool stands_still(const struct zc_broker *b, const struct zc_session *s)
 {
-    struct zc_session *found = NULL;
+    return s->state != ZC_SESSION_CLOSED && zc_session_out_bytes(s) > ZC_BUDGET_SHARE &&
+           s->progress.ns < b->now.mono.ns;
+}
+
+/* The sessions whose output has not moved for the longest time, the slowest first. */
+static uint32_t slowest(const struct zc_broker *b, struct zc_session *ret_found[SLOWEST])
+{
+    uint32_t n = 0;
     for (struct zc_list *l = b->sessions.next; l != &b->sessions; l = l->next) {
         struct zc_session *s = ZC_CONTAINER(l, struct zc_session, link);
-        if (s->state != ZC_SESSION_CLOSED && zc_session_out_bytes(s) > ZC_BUDGET_SHARE &&
-            s->progress.ns < b->now.mono.ns &&
-            (found == NULL || s->progress.ns < found->progress.ns))
-            found = s;
+        if (!stands_still(b, s) ||
+            (n == SLOWEST && s->progress.ns >= ret_found[n - 1]->progress.ns))
+            continue;
+        uint32_t i = n < SLOWEST ? n++ : n - 1;
+        for (; i > 0 && ret_found[i - 1]->progress.ns > s->progress.ns; i--)
+            ret_found[i] = ret_found[i - 1];
+        ret_found[i] = s;
     }
-    return found;
+    return n;
+}
+
+static bool twice_over(const struct zc_broker *b)
+{
+    return b->out_bytes > 2 * b->limits.output_bytes + b->out_ending;
 }
 
 void zc_budget_enforce(struct zc_broker *b)
 {
-    struct zc_session *s;
-    while (b->out_bytes > 2 * b->limits.output_bytes + b->out_ending && (s = slowest(b)) != NULL)
-        zc_broker_kill(b, s, "reads too slowly while all sessions have too much output: ended");
+    struct zc_session *found[SLOWEST];
+    uint32_t n;
+    while (twice_over(b) && (n = slowest(b, found)) > 0) {
+        for (uint32_t i = 0; i < n && twice_over(b); i++)
+            zc_broker_kill(b, found[i],
+                           "reads too slowly while all sessions have too much output: ended");
+    }
 }

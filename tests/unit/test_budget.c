@@ -239,3 +239,33 @@ TEST(what_many_share_counts_once)
     CHECK_INT(memory(), 0);
     bus_end();
 }
+
+/* Many end at once, those whose output stands still the longest, and no more than must. */
+TEST(the_slowest_end_first_however_many)
+{
+    enum { SESSIONS = 200, END = 150 };
+    struct zc_session *s[SESSIONS];
+    struct zc_hub_config c;
+    zc_hub_config_default(&c);
+    c.heartbeat_ms = 0;
+    bus_start(&c);
+    struct zc_session *p = bus_attach();
+    bus_call(p, with_text("\"op\":\"put\",\"name\":\"q\""));
+    for (int i = 0; i < SESSIONS; i++)
+        s[i] = bus_attach();
+    for (int i = 0; i < SESSIONS; i++) { /* 77 and 200 have no common divisor */
+        bus_advance_ms(1);
+        bus_send(s[i * 77 % SESSIONS], "{\"op\":\"peek\",\"id\":\"p\",\"name\":\"q\"}");
+    }
+    bus_advance_ms(1);
+    uint64_t each = memory() / SESSIONS;
+    bus_hub->broker->limits.output_bytes = each * (SESSIONS - END) / 2 + each / 4;
+    bus_call(p, "{\"op\":\"ping\"}");
+    bool over[SESSIONS] = {false};
+    for (struct zc_hub_event ev; zc_hub_event(bus_hub, bus_now, &ev);)
+        for (int i = 0; ev.kind == ZC_HUB_CLOSE && i < SESSIONS; i++)
+            over[i] = over[i] || ev.session == s[i];
+    for (int i = 0; i < SESSIONS; i++)
+        CHECK(over[i * 77 % SESSIONS] == (i < END));
+    bus_end();
+}
