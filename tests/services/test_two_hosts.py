@@ -251,6 +251,44 @@ class TwoHosts(unittest.TestCase):
         self.spoke.systemctl("restart", SPOKE)
         self.usable(5)
 
+    def use_allow_file(self, path):
+        """The hub with --allow-file, as zmqcat-hub(8) says; undone at the end."""
+        unit = self.hub.path("units", HUB + ".d", "tunnel.conf")
+        text = read_file(unit).decode()
+        mailbox = "--mailbox /var/lib/zmqcat/mailbox"
+        self.assertEqual(text.count(mailbox), 1)
+
+        def restart(text):
+            with open(unit, "w") as f:
+                f.write(text)
+            self.hub.systemctl("daemon-reload")
+            self.hub.systemctl("restart", HUB)
+        self.addCleanup(restart, text)
+        restart(text.replace(mailbox, "%s --allow-file %s" % (mailbox, path)))
+
+    def test_allow_list_reload_and_revoke(self):
+        zmqcat, revoked = BIN + "/zmqcat", self.hub.root("/var/lib/zmqcat/revoked")
+        key = self.spoke.run(zmqcat, "nodekey", "/var/lib/zmqcat/spoke.key").strip()
+        allow = harness.write_file(self.hub.root("/etc/zmqcat-spokes"), "# nobody\n", 0o644)
+        self.use_allow_file("/etc/zmqcat-spokes")
+        wait_for(lambda: key + " is not on the allow list" in self.hub.journal(), 20, 0.2)
+        self.assertNotEqual(self.spoke.status()["state"], "up")
+        harness.write_file(allow, key + "\n", 0o644)
+        self.hub.systemctl("reload", HUB)
+        self.joined()
+        self.usable(5)
+        self.hub.run(zmqcat, "revoke", key)
+        st = os.lstat(revoked)
+        self.assertEqual((stat.S_IMODE(st.st_mode), st.st_uid), (0o600, self.hub.uid("zmqcat")))
+        self.assertEqual(self.hub.status()["peers"], [])
+        self.hub.systemctl("restart", HUB)
+        wait_for(lambda: key + " is revoked and asks" in self.hub.journal(), 20, 0.2)
+        self.assertEqual(self.hub.status()["peers"], [])
+        os.unlink(revoked)
+        self.hub.run(zmqcat, "reload")
+        self.joined()
+        self.usable(5)
+
     def test_credential_and_files_are_closed_to_others(self):
         for host, name in ((self.hub, "hub.key"), (self.hub, "token"), (self.spoke, "spoke.key")):
             st = os.lstat(host.root("/var/lib/zmqcat/" + name))
