@@ -14,6 +14,11 @@ def number(x, space=""):
 def with_unit(x, unit):
     if unit in ("/s", "files"):
         return number(x)
+    if unit in ("us", "ms"):
+        for larger in ("ms", "s")[("us", "ms").index(unit):]:
+            if x >= 1000:
+                x, unit = x / 1000, larger
+        return "%.3g %s" % (x, unit)
     return number(x, " ") + unit
 
 

@@ -57,8 +57,8 @@ struct peer {
     enum answer (*answer)(struct conn *c, const uint8_t *data, size_t len, size_t *ret_used);
     /* Says hello and reads the answer, or NULL. */
     void (*greet)(struct conn *c);
-    /* A publication is answered. */
-    bool pub_answered;
+    /* A request that comes before it knows of the worker is lost, so SERVE is answered. */
+    bool serve_answered;
 };
 
 extern const struct peer peer_zmqcat, peer_beanstalkd, peer_redis, peer_mosquitto, peer_nats;

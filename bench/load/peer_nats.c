@@ -21,7 +21,7 @@ static void pub(struct conn *c)
     conn_print(c, "PUB " TOPIC " %zu\r\n%s\r\n", payload_len, payload);
 }
 
-/* The PONG is the answer. */
+/* The PONG is the answer, also below. */
 static void sub(struct conn *c)
 {
     conn_print(c, "SUB " TOPIC " 1\r\nPING\r\n");
@@ -29,7 +29,7 @@ static void sub(struct conn *c)
 
 static void serve(struct conn *c)
 {
-    conn_print(c, "SUB " SERVICE " 1\r\n");
+    conn_print(c, "SUB " SERVICE " 1\r\nPING\r\n");
 }
 
 /* The first request makes the inbox. */
@@ -97,4 +97,5 @@ const struct peer peer_nats = {
     .request = {[PING] = ping, [SUB] = sub, [PUB] = pub, [SERVE] = serve, [REQ] = req, [REP] = rep},
     .answer = answer,
     .greet = greet,
+    .serve_answered = true,
 };

@@ -151,5 +151,4 @@ const struct peer peer_redis = {
                 [REQ] = req,
                 [REP] = rep},
     .answer = answer,
-    .pub_answered = true,
 };

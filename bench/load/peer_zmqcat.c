@@ -148,5 +148,4 @@ const struct peer peer_zmqcat = {
                 [REQ] = req,
                 [REP] = rep},
     .answer = answer,
-    .pub_answered = true,
 };

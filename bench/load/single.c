@@ -54,6 +54,8 @@ void work_ask(void)
     worker.awaited = 1;
     conn_request(&worker, SERVE);
     conn_send(&worker);
+    if (options.peer->serve_answered && conn_wait(&worker) != OK)
+        fail("%s: a request before the first was made", options.peer->name);
     usleep(10000);
     latency_start(options.count);
     uint64_t start = now_ns();

@@ -113,6 +113,12 @@ class Table(unittest.TestCase):
             ["a row", "5 us", "-", "-", "few 4.5 us", "1.12", "<= 1.20 few", "yes", "-"]])
         self.assertEqual(table.lines(self.rows, wide=True)[1][1], "2k (1.5k-2.5k)")
 
+    def test_units(self):
+        for x, unit, text in ((9.5, "us", "9.5 us"), (1500, "us", "1.5 ms"), (2e6, "us", "2 s"),
+                              (6420, "ms", "6.42 s"), (1e4, "B", "10 kB"), (2, "files", "2"),
+                              (213000, "/s", "213k")):
+            self.assertEqual(table.with_unit(x, unit), text)
+
     def test_markdown(self):
         got = table.markdown(self.rows).split("\n")
         self.assertEqual(got[1], "|" + " --- |" * 9)

@@ -169,7 +169,8 @@ class Bytes(unittest.TestCase):
         asker = hello + [(b"SUB inbox.1 1\r\nPUB bench.service inbox.1 3\r\n" + ANY + b"\r\n",
                           b""), [asked], replied, (b"", b"MSG inbox.1 1 3\r\nabc\r\n")]
         # It asks in between whether we live, as it does of who is silent.
-        worker = hello + [(b"SUB bench.service 1\r\n", b"PING\r\n"), (b"PONG\r\n", b""), asked,
+        worker = hello + [(b"SUB bench.service 1\r\nPING\r\n", b"PONG\r\nPING\r\n"),
+                          (b"PONG\r\n", b""), asked,
                           (b"", b"MSG bench.service 1 inbox.1 3\r\nabc\r\n"),
                           (b"PUB inbox.1 3\r\n" + ANY + b"\r\n", b""), [replied]]
         self.assertEqual(self.played("nats", "ask", "count=1", scripts=[asker, worker],
