@@ -16,6 +16,7 @@ MANDIR ?= $(DATADIR)/man
 PKGCONFIGDIR ?= $(LIBDIR)/pkgconfig
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 DESTDIR ?=
 
 B ?= build
@@ -175,7 +176,7 @@ $(B)/unit/test_hub_allow: $(B)/tests/unit/test_hub_allow.o \
 $(B)/tests/unit/test_launchd.o: CFLAGS_DEPS += -Itests/services/shim
 # Their allocations fail; only GNU's linker can put functions before those of the library.
 ifeq ($(UNAME),Linux)
-NO_MEMORY := test_no_memory test_log_no_memory test_hub_no_memory
+NO_MEMORY := test_no_memory test_log_no_memory test_hub_no_memory test_hub_allow
 $(NO_MEMORY:%=$(B)/tests/unit/%.o): CFLAGS_DEPS += -DZC_TEST_WRAP
 $(NO_MEMORY:%=$(B)/unit/%): ALL_LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 endif
@@ -202,11 +203,13 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z][a-z -]*:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR= CC=$(CC) CFLAGS="$(CFLAGS)" B=$(B) \
 	SERVICE=$(SERVICE) V=1 (show command lines) T=WORD (only tests whose names contain it)'
-	@echo 'Below PREFIX: BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR PKGCONFIGDIR UNITDIR SYSUSERSDIR'
+	@echo 'Below PREFIX: BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR PKGCONFIGDIR UNITDIR SYSUSERSDIR \
+	TMPFILESDIR'
 
 # ---- what must be there to build and test ----
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
-	libssl-dev python3 mandoc socat strace systemd systemd-container nix-bin zsh fish
+	libssl-dev python3 mandoc socat strace systemd systemd-container nix-bin zsh fish qemu-system-x86 \
+	mmdebstrap e2fsprogs
 DEBIAN_DEV := clang libclang-rt-dev llvm clang-format
 .PHONY: deps deps-dev
 deps: ## install what the build and the tests need (apt; elsewhere the names are printed)
@@ -272,6 +275,7 @@ quickstart: deps ## install what is missing, build, put and take a real job
 # ---- installation ----
 UNIT_FILES := $(wildcard systemd/*.service systemd/*.socket)
 SYSUSERS_FILES := $(wildcard systemd/*.sysusers)
+TMPFILES_FILES := $(wildcard systemd/*.tmpfiles)
 MAN_FILES := $(wildcard docs/man/*.[1-8])
 # SHELL:FILE below DATADIR.
 COMPLETIONS := bash:bash-completion/completions/zmqcat zsh:zsh/site-functions/_zmqcat \
@@ -295,11 +299,13 @@ install: all ## install under DESTDIR and PREFIX
 	for c in $(COMPLETIONS); do f=$(D)$(DATADIR)/$${c#*:}; $(INSTALL) -d $${f%/*} || exit 1; \
 		$(B)/zmqcat completion $${c%%:*} >$$f && chmod 644 $$f || rm -f $$f; done
 ifeq ($(SERVICE),systemd)
-	$(INSTALL) -d $(D)$(UNITDIR) $(D)$(SYSUSERSDIR)
+	$(INSTALL) -d $(D)$(UNITDIR) $(D)$(SYSUSERSDIR) $(D)$(TMPFILESDIR)
 	for u in $(UNIT_FILES); do \
 		sed 's|@BINDIR@|$(BINDIR)|g' $$u >$(D)$(UNITDIR)/$${u##*/} || exit 1; done
 	for u in $(SYSUSERS_FILES); do n=$${u##*/}; \
 		$(INSTALL) -m 644 $$u $(D)$(SYSUSERSDIR)/$${n%.sysusers}.conf || exit 1; done
+	for u in $(TMPFILES_FILES); do n=$${u##*/}; \
+		$(INSTALL) -m 644 $$u $(D)$(TMPFILESDIR)/$${n%.tmpfiles}.conf || exit 1; done
 endif
 	$(LDCONFIG)
 uninstall: ## remove what `make install` installed
@@ -310,7 +316,8 @@ uninstall: ## remove what `make install` installed
 	for c in $(COMPLETIONS); do rm -f $(D)$(DATADIR)/$${c#*:}; done
 ifeq ($(SERVICE),systemd)
 	rm -f $(UNIT_FILES:systemd/%=$(D)$(UNITDIR)/%) \
-		$(SYSUSERS_FILES:systemd/%.sysusers=$(D)$(SYSUSERSDIR)/%.conf)
+		$(SYSUSERS_FILES:systemd/%.sysusers=$(D)$(SYSUSERSDIR)/%.conf) \
+		$(TMPFILES_FILES:systemd/%.tmpfiles=$(D)$(TMPFILESDIR)/%.conf)
 endif
 	$(LDCONFIG)
 

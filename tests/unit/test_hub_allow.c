@@ -271,3 +271,48 @@ TEST(warnings)
     CHECK(strstr(zc_hub_allow_warning(&lists), "no list of allowed keys is on") != NULL);
     end();
 }
+
+#ifdef ZC_TEST_WRAP
+
+#include "no_memory.h"
+
+/* The n-th allocation of a reload and of a revoke fails. Afterwards both work. */
+static bool run(long n)
+{
+    struct zc_key k = key(1);
+    bool stored;
+    start(true);
+    put_set(allow_path, 0x07, 0);
+    put_set(revoked_path, 0x01, 1);
+    CHECK_INT(zc_hub_allow_load(&lists, why), 0);
+    put_set(allow_path, 0x0e, 0);
+    no_memory(n, false);
+    armed = true;
+    int err = zc_hub_allow_load(&lists, why);
+    armed = false;
+    bool any = failed;
+    CHECK_INT(err, any ? ZC_ENOMEM : 0);
+    CHECK_INT(set_of(&lists.in), any ? 0x06 : 0x0e);
+    CHECK_INT(zc_hub_allow_load(&lists, why), 0);
+    no_memory(n, false);
+    armed = true;
+    err = zc_hub_allow_revoke(&lists, &k, &stored, why);
+    armed = false;
+    any |= failed;
+    CHECK_INT(err, failed ? ZC_ENOMEM : 0);
+    CHECK_INT(zc_hub_allow_revoke(&lists, &k, &stored, why), 0);
+    CHECK_INT(set_of(&lists.in), 0x0c);
+    CHECK_INT(set_of_file(), 0x03);
+    end();
+    return any;
+}
+
+TEST(memory_that_is_refused)
+{
+    long n = 0;
+    while (run(n))
+        n++;
+    CHECK(n >= 5);
+}
+
+#endif
