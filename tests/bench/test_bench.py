@@ -1,6 +1,7 @@
 """The load engine and the table of bench/, with tiny counts against our hub: that they work and
 count right, never how fast anything is."""
-import json, os, subprocess, sys, tempfile, time, unittest
+import contextlib, importlib.machinery, importlib.util, io, json, os, subprocess, sys, tempfile
+import time, types, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -223,6 +224,31 @@ class Table(unittest.TestCase):
             go='echo "proxy.example: no such host" >&2; exit 1\n'))
         self.assertIn("nats-server was not built: proxy.example: no such host\n", out.stdout)
         self.assertEqual(out.returncode, 0)
+
+    def test_docs_get_the_table_of_a_whole_run(self):
+        self.assertEqual(self.run_bench("--docs", "put").returncode, 2)
+        loader = importlib.machinery.SourceFileLoader("run", RUN)
+        run = importlib.util.module_from_spec(importlib.util.spec_from_loader("run", loader))
+        loader.exec_module(run)
+        with open(os.path.join(ROOT, "docs", "bench.md")) as f:
+            text = f.read()
+        copy = harness.write_file(os.path.join(harness.tempdir(), "copy"), text)
+        import judge
+        r = judge.Result("row", "a row")
+        r.note("zmqcat", 7)
+        found = {"versions": {"redis": "7.0"}, "packages": {}, "processors": 2, "notes": [],
+                 "raised": {}, "failures": ["a row: failed"], "rows": [judge.judge(r)],
+                 "seconds": 1}
+        args = types.SimpleNamespace(wide=False)
+        with contextlib.redirect_stdout(io.StringIO()):
+            for _ in range(2):
+                run.report_docs(found, args, copy)
+        with open(copy) as f:
+            got = f.read()
+        head, tail = text.split(run.MARK)[0], text.split(run.END)[1]
+        self.assertTrue(got.startswith(head + run.MARK + "\n\nredis 7.0; 2 processors.\n\n"))
+        self.assertTrue(got.endswith("\n\nFAILED a row: failed\n\n" + run.END + tail))
+        self.assertEqual(got.count("| a row | 7 | - | - | - | - | - |"), 1)
 
     def test_without_a_build(self):
         with tempfile.TemporaryDirectory() as empty:
