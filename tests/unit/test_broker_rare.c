@@ -3,6 +3,7 @@
 #include "bus.h"
 #include "node/hub_priv.h"
 #include "test.h"
+#include "zmqc/group.h"
 
 static struct zc_session *start(int64_t heartbeat_ms, uint64_t session_bytes)
 {
@@ -153,4 +154,71 @@ TEST(a_move_to_a_name_that_is_too_long_for_it)
     CHECK(strstr(got, "\"count\":1") != NULL);
     free(json);
     end(s, other);
+}
+
+/* A request that nobody answers in time is forgotten; its reply is nobody's then. */
+TEST(a_request_is_forgotten)
+{
+    struct zc_session *asker = start(0, 0), *worker = bus_attach();
+    char json[160], id[64] = "";
+    bus_send(asker, "{\"op\":\"req\",\"id\":\"r1\",\"name\":\"svc\",\"text\":\"?\"}");
+    const char *got =
+        bus_call(worker, "{\"op\":\"ready\",\"id\":\"w\",\"name\":\"svc\",\"lease\":3600}");
+    const char *at = strstr(got, "\"id\":\"");
+    CHECK(at != NULL && sscanf(at, "\"id\":\"%63[^\"]", id) == 1);
+    bus_advance_ms(ZC_REQUEST_MS - 1);
+    CHECK_INT(bus_hub->broker->requests.by_id.len, 1);
+    bus_advance_ms(1);
+    CHECK_INT(bus_hub->broker->requests.by_id.len, 0);
+    snprintf(json, sizeof(json), "{\"op\":\"rep\",\"id\":\"%s\",\"name\":\"svc\",\"text\":\"!\"}",
+             id);
+    CHECK(strstr(bus_call(worker, json), "\"op\":\"ok\"") != NULL);
+    CHECK(strcmp(bus_recv(asker), "") == 0);
+    CHECK_INT(bus_hub->broker->count.leased, 0);
+    end(asker, worker);
+}
+
+/* Who waits with a filter is a consumer of what passes it, and of nothing else. */
+TEST(a_consumer_with_a_filter)
+{
+    struct zc_session *s = start(0, 0), *worker = bus_attach();
+    bus_call(worker, "{\"op\":\"reserve\",\"id\":\"w\",\"name\":\"q\",\"filter\":\"a\"}");
+    CHECK(strstr(bus_call(s, "{\"op\":\"put\",\"id\":\"1\",\"name\":\"q\",\"from\":\"b\","
+                             "\"text\":\"1\",\"if\":\"consumer\"}"),
+                 "\"op\":\"err\"") != NULL);
+    CHECK(strstr(bus_call(s, "{\"op\":\"put\",\"id\":\"2\",\"name\":\"q\",\"from\":\"a\","
+                             "\"text\":\"2\",\"if\":\"consumer\"}"),
+                 "\"op\":\"ok\"") != NULL);
+    CHECK(strstr(bus_recv(worker), "\"text\":\"2\"") != NULL);
+    end(s, worker);
+}
+
+/* More filters than are remembered: those that nobody waits with make room, the others stay. */
+TEST(filters_that_nobody_waits_with_make_room)
+{
+    struct zc_session *s = start(0, 0), *worker = bus_attach();
+    char json[160], token[25];
+    /* So that the mailbox stays. */
+    bus_call(s, "{\"op\":\"put\",\"id\":\"z\",\"name\":\"q\",\"text\":\"z\"}");
+    for (int i = 0; i < 2 * ZC_GROUPS_MAX; i++) {
+        bool waits = i >= 3 && i < ZC_GROUPS_MAX;
+        snprintf(json, sizeof(json),
+                 "{\"op\":\"reserve\",\"id\":\"%d\",\"name\":\"q\",\"filter\":\"f%d\",\"wait\":%d}",
+                 i, i, waits ? 1000 : 0);
+        CHECK((strcmp(bus_call(worker, json), "") == 0) == waits);
+    }
+    for (int i = 3; i < ZC_GROUPS_MAX; i++) {
+        char want[40];
+        snprintf(json, sizeof(json),
+                 "{\"op\":\"put\",\"id\":\"%d\",\"name\":\"q\",\"from\":\"f%d\",\"text\":\"t%d\"}",
+                 i, i, i);
+        bus_call(s, json);
+        snprintf(want, sizeof(want), "\"text\":\"t%d\"", i);
+        const char *got = bus_recv(worker);
+        CHECK(strstr(got, want) != NULL);
+        delivery_of(got, token);
+        snprintf(json, sizeof(json), "{\"op\":\"ack\",\"id\":\"a\",\"delivery\":\"%s\"}", token);
+        CHECK(strstr(bus_call(worker, json), "\"op\":\"ok\"") != NULL);
+    }
+    end(s, worker);
 }
