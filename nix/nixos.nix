@@ -108,9 +108,9 @@ in
         DirectoryMode = "0755";
         RemoveOnStop = true;
         Backlog = 4096;
-        # A daemon that cannot start is not started again by every client that knocks.
+        # See systemd/*.socket.
         TriggerLimitIntervalSec = "10s";
-        TriggerLimitBurst = 5;
+        TriggerLimitBurst = 100;
       };
     };
 
@@ -126,7 +126,7 @@ in
         DirectoryMode = "0755";
         RemoveOnStop = true;
         TriggerLimitIntervalSec = "10s";
-        TriggerLimitBurst = 5;
+        TriggerLimitBurst = 100;
       };
     };
 
@@ -168,6 +168,10 @@ in
           ExecStart = builtins.concatStringsSep " " (
             [ "${cfg.package}/bin/${unit}" ] ++ map argument arguments
           );
+          # As root, whose control socket is; it fails, and says why, when nothing was read again.
+          ExecReload = "+${cfg.package}/bin/zmqcat reload";
+          # One that cannot start holds back the clients that would start it again at once.
+          ExecStopPost = "/bin/sh -c 'test \"$EXIT_STATUS\" != 78 || sleep 3'";
           Sockets = sockets;
           User = cfg.user;
           Group = cfg.group;
@@ -183,8 +187,6 @@ in
           TimeoutStopSec = 10;
         }
         // lib.optionalAttrs hub {
-          # A spoke's credential stays what it is: no reload.
-          ExecReload = "/bin/sh -c 'kill -HUP $MAINPID'";
           # Reading a large log back takes its time.
           TimeoutStartSec = "15min";
         };

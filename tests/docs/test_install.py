@@ -44,7 +44,8 @@ class Install(unittest.TestCase):
                      "lib/systemd/system/zmqcat-hub.socket",
                      "lib/systemd/system/zmqcat-hub-control.socket"):
             self.assertIn(path, got)
-        self.assertTrue([p for p in got if p.startswith("lib/sysusers.d/")], got)
+        for folder in ("sysusers.d", "tmpfiles.d"):
+            self.assertIn("lib/%s/zmqcat.conf" % folder, got)
 
     def test_modes(self):
         for path in files(self.top):
