@@ -112,6 +112,7 @@ in
     description = ''
       The only spokes that the hub lets in, as `zmqcat nodekey /var/lib/zmqcat/spoke.key` at each
       prints them. Empty, and no {option}`services.zmqcat.allowFile`: everybody who has the token.
+      Whom `zmqcat revoke` shut out stays out.
     '';
   };
 
