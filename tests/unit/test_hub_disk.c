@@ -504,3 +504,26 @@ TEST(what_was_answered_last_holds_for_a_binding)
         bind_again(seed, true);
     }
 }
+
+/* What is remembered of an id ends by the wall clock while no hub runs. */
+TEST(ids_that_are_forgotten_while_the_hub_is_away)
+{
+    static const int minutes[] = {9, 11};
+    for (int i = 0; i < 2; i++) {
+        int seen[PUTS] = {0};
+        bool over = minutes[i] > 10;
+        disk = (struct fd){.seed = 8};
+        open_hub();
+        CHECK(is_ok(call("{\"op\":\"put\",\"id\":\"once\",\"name\":\"c\",\"text\":\"once\"}")));
+        CHECK_INT(drain("c", seen, "once"), 1);
+        CHECK_INT(bus_hub->broker->seen.len, 1);
+        close_hub();
+        bus_now.wall.ms += minutes[i] * 60000;
+        open_hub();
+        CHECK_INT(bus_hub->broker->seen.len, !over);
+        CHECK(is_ok(call("{\"op\":\"put\",\"id\":\"once\",\"name\":\"c\",\"text\":\"once\"}")));
+        CHECK_INT(drain("c", seen, "once"), over);
+        close_hub();
+        fd_done(&disk);
+    }
+}
