@@ -7,6 +7,8 @@
  */
 #include "store/log_priv.h"
 
+static const uint8_t zeros[4096];
+
 void zc_log_scan_start(struct zc_log_scan *scan, uint64_t limit)
 {
     struct zc_buf window = scan->window;
@@ -48,13 +50,25 @@ static void skip(struct zc_log_scan *scan, size_t n)
 /* Steps over 8 bytes that begin no record. */
 static void skip_bad(struct zc_log_scan *scan, struct zc_segment *s, uint64_t at)
 {
-    static const uint8_t zeros[ZC_RECORD_ALIGN];
     size_t left = scan->window.len - scan->pos;
     size_t n = left < ZC_RECORD_ALIGN ? left : ZC_RECORD_ALIGN;
     bad_begin(scan, at);
     if (memcmp(scan->window.data + scan->pos, zeros, n) != 0 && at + n > s->dirty)
         s->dirty = at + n;
     scan->pos += n;
+}
+
+/* Steps over a block of zeros, as most of a fresh segment is, but for its last 8 bytes: what begins
+ * in one has no length and is no record. False: there is none. */
+static bool skip_zeros(struct zc_log_scan *scan, uint64_t at)
+{
+    const size_t n = sizeof(zeros);
+    size_t left = scan->window.len - scan->pos;
+    if (left < n || scan->limit - at < n || memcmp(scan->window.data + scan->pos, zeros, n) != 0)
+        return false;
+    bad_begin(scan, at);
+    scan->pos += n - ZC_RECORD_ALIGN;
+    return true;
 }
 
 static enum zc_log_scan_step scan_end(struct zc_log_scan *scan, struct zc_segment *s,
@@ -98,6 +112,8 @@ enum zc_log_scan_step zc_log_scan_next(struct zc_log_scan *scan, struct zc_segme
             return ZC_SCAN_MORE;
         if (left == 0)
             return scan_end(scan, s, counts);
+        if (skip_zeros(scan, at))
+            continue;
         struct zc_record r;
         if (left < ZC_RECORD_HEAD || !s->head_ok ||
             zc_record_decode(scan->window.data + scan->pos, s->salt, at, &r) != 0 ||

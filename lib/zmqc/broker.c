@@ -94,12 +94,7 @@ void zc_broker_free(struct zc_broker *b)
         mb->waiting--;
         zc_broker_reap(b, mb);
     }
-    /* Restored, and not shown yet. */
-    for (uint32_t i = 0; b->ids.len > 0; i = i + 1 < b->ids.cap ? i + 1 : 0) {
-        /* The map shrinks meanwhile, which moves nodes to lower buckets: hence round and round. */
-        while (b->ids.len > 0 && i < b->ids.cap && b->ids.buckets[i] != NULL)
-            zc_message_free(b, ZC_CONTAINER(b->ids.buckets[i], struct zc_message, by_id));
-    }
+    zc_restored_done(b, true);
     while (zc_broker_line(b) != NULL)
         continue;
     zc_binding_free_all(b);

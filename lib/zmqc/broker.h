@@ -28,6 +28,7 @@
 #include "zmqc/mailbox.h"
 #include "zmqc/msg.h"
 #include "zmqc/request.h"
+#include "zmqc/restored.h"
 #include "zmqc/session.h"
 #include "zmqc/topic.h"
 
@@ -163,11 +164,12 @@ struct zc_broker {
     struct zc_list dead;     /* messages that only a read under way still knows */
     struct zc_list jobs;     /* those that go on in the next turn */
     struct zc_list jobs_dead;
-    struct zc_list pubs;      /* publications for bound mailboxes; the first one is under way */
-    struct zc_list transfers; /* messages on their way to another mailbox */
-    struct zc_map ids;        /* messages by (mailbox, id) for duplicates */
-    struct zc_map tokens;     /* deliveries */
-    struct zc_map held_ids;   /* deliveries by (session, message id) */
+    struct zc_list pubs;         /* publications for bound mailboxes; the first one is under way */
+    struct zc_list transfers;    /* messages on their way to another mailbox */
+    struct zc_map ids;           /* messages by (mailbox, id) for duplicates */
+    struct zc_restored restored; /* while the log opens */
+    struct zc_map tokens;        /* deliveries */
+    struct zc_map held_ids;      /* deliveries by (session, message id) */
     struct zc_heap timers;
     struct zc_topics topics;
     struct zc_fan fan;

@@ -9,13 +9,6 @@
 #include "zmqc/seen.h"
 #include "zmqc/settle.h"
 
-/* While records are restored, seq is the key under which messages stand in `ids`. */
-static struct zc_message *restored(struct zc_broker *b, uint64_t seq)
-{
-    struct zc_map_node *n = zc_map_first(&b->ids, seq);
-    return n != NULL ? ZC_CONTAINER(n, struct zc_message, by_id) : NULL;
-}
-
 /* The body when it is all there and may stay, else NULL. False: no memory. */
 static bool keep_body(const struct zc_broker *b, struct zc_slice body, size_t body_len,
                       struct zc_block **ret_body)
@@ -29,34 +22,51 @@ static bool keep_body(const struct zc_broker *b, struct zc_slice body, size_t bo
     return *ret_body != NULL;
 }
 
+/* The mailbox of a record: mostly that of the one before. NULL: no memory. */
+static struct zc_mailbox *mailbox(struct zc_broker *b, struct zc_slice name)
+{
+    struct zc_mailbox *last = b->restored.mailbox;
+    const char *code, *text;
+    if (last != NULL && zc_slice_eq(name, zc_mailbox_name(last)))
+        return last;
+    uint64_t cap = b->limits.mailboxes_max;
+    b->limits.mailboxes_max = UINT64_MAX; /* what was accepted once is not refused now */
+    struct zc_mailbox *mb = zc_broker_mailbox(b, name, true, &code, &text);
+    b->limits.mailboxes_max = cap;
+    if (mb == NULL)
+        return NULL;
+    mb->pins++; /* also when the message that made it is removed again */
+    b->restored.mailbox = mb;
+    if (last != NULL) {
+        last->pins--;
+        zc_broker_reap(b, last);
+    }
+    return mb;
+}
+
 int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice body, size_t body_len,
                           uint64_t place)
 {
     /* A copy takes the place of its record; what was stored of its attempts stays. */
-    struct zc_message *old = restored(b, seq);
+    struct zc_message *old = zc_restored_find(b, seq);
     uint32_t attempt = old != NULL ? old->attempt : 0;
     struct zc_mono due = old != NULL ? old->due : ZC_NEVER;
     zc_broker_restore_remove(b, seq);
     struct zc_item item;
-    const char *code, *text;
     if (zc_item_decode_head(body, body_len, &item) != 0 || item.name.len == 0 ||
         item.name.len > ZC_MSG_STRING_MAX)
         return ZC_EBADMSG;
-    uint64_t cap = b->limits.mailboxes_max;
-    b->limits.mailboxes_max = UINT64_MAX; /* what was accepted once is not refused now */
-    struct zc_mailbox *mb = zc_broker_mailbox(b, item.name, true, &code, &text);
-    b->limits.mailboxes_max = cap;
+    struct zc_mailbox *mb = mailbox(b, item.name);
     struct zc_block *copy;
     if (mb == NULL || !keep_body(b, body, body_len, &copy))
         return ZC_ENOMEM;
     struct zc_message *m = zc_message_new(b, mb, seq, copy, &item);
-    if (m == NULL || zc_map_insert(&b->ids, &m->by_id, seq) != 0) {
+    if (m == NULL || zc_restored_add(b, m) != 0) {
         if (m != NULL)
             zc_message_free(b, m);
         return ZC_ENOMEM;
     }
     m->body_len = (uint32_t)body_len;
-    m->deduped = true;
     zc_message_set_scoped(b, m, &item);
     m->place = place;
     if (b->journal != NULL)
@@ -76,11 +86,12 @@ int zc_broker_restore_put(struct zc_broker *b, uint64_t seq, struct zc_slice bod
 
 void zc_broker_restore_remove(struct zc_broker *b, uint64_t seq)
 {
-    struct zc_message *m = restored(b, seq);
+    struct zc_message *m = zc_restored_find(b, seq);
     if (m == NULL) {
         zc_binding_restore_remove(b, seq);
         return;
     }
+    zc_restored_drop(b, m);
     zc_settle_forget(b, m);
     zc_message_free(b, m);
 }
@@ -98,7 +109,7 @@ int zc_broker_restore_bind(struct zc_broker *b, uint64_t seq, struct zc_slice bo
 
 void zc_broker_restore_state(struct zc_broker *b, uint64_t seq, uint32_t attempt, int64_t due_ms)
 {
-    struct zc_message *m = restored(b, seq);
+    struct zc_message *m = zc_restored_find(b, seq);
     if (m == NULL)
         return;
     m->attempt = attempt;
@@ -106,54 +117,22 @@ void zc_broker_restore_state(struct zc_broker *b, uint64_t seq, uint32_t attempt
         due_ms > b->now.wall.ms ? zc_mono_add_ms(b->now.mono, due_ms - b->now.wall.ms) : ZC_NEVER;
 }
 
-/* A restored message, with its key beside it for the sort. */
-struct found {
-    uint64_t seq;
-    struct zc_message *message;
-};
-
-static int by_seq(const void *a, const void *b)
-{
-    const struct found *x = a, *y = b;
-    return (x->seq > y->seq) - (x->seq < y->seq);
-}
-
-/* All restored messages, in the order of their sequence numbers, out of the map. */
-static void collect(struct zc_broker *b, struct found *ret_all)
-{
-    size_t i = 0;
-    bool sorted = true;
-    for (uint32_t k = 0; k < b->ids.cap; k++) {
-        for (struct zc_map_node *node = b->ids.buckets[k]; node != NULL; node = node->next) {
-            struct zc_message *m = ZC_CONTAINER(node, struct zc_message, by_id);
-            ret_all[i] = (struct found){m->seq, m};
-            sorted = sorted && (i == 0 || ret_all[i - 1].seq < m->seq);
-            i++;
-        }
-    }
-    for (size_t k = 0; k < i; k++) {
-        ret_all[k].message->by_id = (struct zc_map_node){0};
-        ret_all[k].message->deduped = false;
-    }
-    zc_map_done(&b->ids);
-    if (!sorted)
-        qsort(ret_all, i, sizeof(ret_all[0]), by_seq);
-}
-
 int zc_broker_restored(struct zc_broker *b, struct zc_now now, uint64_t seq_max)
 {
+    struct zc_restored *r = &b->restored;
     b->now = now;
     b->seq_next = seq_max + 1;
-    size_t n = b->ids.len;
-    struct found *all = malloc((n + 1) * sizeof(all[0]));
-    if (all == NULL)
-        return ZC_ENOMEM;
-    collect(b, all);
-    for (size_t i = 0; i < n; i++) {
-        zc_message_recall_scoped(b, all[i].message);
-        zc_message_show(b, all[i].message);
+    int err = zc_restored_sort(b);
+    if (err != 0)
+        return err;
+    for (size_t i = 0; i < r->len; i++) {
+        struct zc_message *m = r->items[i].message;
+        if (m == NULL)
+            continue;
+        zc_message_recall_scoped(b, m);
+        zc_message_show(b, m);
     }
-    free(all);
+    zc_restored_done(b, false);
     zc_seen_tick(b);
     return 0;
 }
