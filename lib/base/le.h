@@ -1,21 +1,27 @@
-/* Little-endian integers in bytes, whatever the machine and the alignment. */
+/* Little-endian integers in bytes, whatever the machine and the alignment. A constant n makes one
+ * load or store of them. */
 #ifndef ZC_BASE_LE_H
 #define ZC_BASE_LE_H
 
 #include <stdint.h>
+#include <string.h>
 
 /* The n lowest bytes of v (n at most 8). */
 static inline void zc_le_put(uint8_t *p, uint64_t v, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++)
-        p[i] = (uint8_t)(v >> (8 * i));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    v = __builtin_bswap64(v);
+#endif
+    memcpy(p, &v, n);
 }
 
 static inline uint64_t zc_le_get(const uint8_t *p, unsigned n)
 {
     uint64_t v = 0;
-    for (unsigned i = n; i > 0; i--)
-        v = v << 8 | p[i - 1];
+    memcpy(&v, p, n);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    v = __builtin_bswap64(v);
+#endif
     return v;
 }
 
