@@ -65,16 +65,17 @@ void zc_index_end(struct zc_buf *b, const struct zc_index *index, const struct z
 }
 
 /* Every entry lies inside, names a place inside the segment, behind the one before. */
-static bool entries_sound(struct zc_slice file, const struct zc_segment *s, uint32_t count)
+static bool entries_sound(struct zc_slice file, const struct zc_segment *s, struct zc_index *index)
 {
     struct zc_index_entry e;
     size_t pos = ZC_INDEX_HEAD;
     uint64_t least = ZC_SEGMENT_HEAD;
-    for (; count > 0; count--) {
+    for (uint32_t count = index->count; count > 0; count--) {
         if (!zc_index_next(file, &pos, &e) || e.offset < least ||
             e.offset + zc_record_size(e.body_len) > s->limit)
             return false;
         least = e.offset + zc_record_size(e.body_len);
+        index->kept += zc_record_kept(e.type);
     }
     return pos == file.len;
 }
@@ -93,7 +94,7 @@ int zc_index_open(struct zc_slice file, const struct zc_segment *s, struct zc_in
                              .seq_max = zc_record_get64(p + 40),
                              .damaged = zc_record_get32(p + 48),
                              .count = zc_record_get32(p + 52)};
-    if (index.size < s->limit || !entries_sound(file, s, index.count))
+    if (index.size < s->limit || !entries_sound(file, s, &index))
         return ZC_EBADMSG;
     *ret_index = index;
     return 0;

@@ -35,6 +35,7 @@ struct zc_index {
     uint64_t size; /* of the segment's file */
     uint32_t damaged;
     uint32_t count;
+    uint32_t kept; /* of them: entries of records that live */
 };
 
 struct zc_index_entry {

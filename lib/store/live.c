@@ -18,6 +18,12 @@ static int resize(struct zc_live *t, uint32_t cap)
     return 0;
 }
 
+void zc_live_reserve(struct zc_live *t, uint32_t n)
+{
+    if (n > t->cap - t->len && n <= UINT32_MAX - t->len)
+        (void)!resize(t, t->len + n);
+}
+
 int zc_live_add(struct zc_live *t, uint64_t offset, uint32_t size, uint64_t *owner, bool coming)
 {
     ZC_ASSERT(offset % 8 == 0 && offset >> 3 < UINT32_C(1) << 28);

@@ -36,6 +36,8 @@ static inline uint64_t zc_live_offset(const struct zc_live_item *item)
     return (uint64_t)item->at8 << 3;
 }
 
+/* Makes room for n more at once. Without memory nothing changes. */
+void zc_live_reserve(struct zc_live *t, uint32_t n);
 /* Appends; offset must be beyond all others and a multiple of 8. ZC_ENOMEM: nothing changed. */
 ZC_MUST_CHECK int zc_live_add(struct zc_live *t, uint64_t offset, uint32_t size, uint64_t *owner,
                               bool coming);

@@ -128,7 +128,11 @@ bool zc_log_backlogged(const struct zc_log *log)
 
 void zc_log_own(struct zc_log *log, uint64_t place, uint64_t *owner)
 {
-    struct zc_segment *s = zc_segment_find(&log->segments, (uint32_t)(place >> 32));
+    struct zc_segment *s =
+        log->recover.phase == ZC_RECOVER_SCAN ? &log->segments.items[log->recover.index] : NULL;
+    /* While a log opens it is mostly the record that was told last. */
+    if (s == NULL || s->number != place >> 32)
+        s = zc_segment_find(&log->segments, (uint32_t)(place >> 32));
     struct zc_live_item *item = s == NULL ? NULL : zc_live_find(&s->table, (uint32_t)place);
     if (item != NULL)
         item->owner = owner;

@@ -51,6 +51,8 @@ void zc_log_load_input(struct zc_log *log, struct zc_segment *s,
         bool fits = done->result == 8;
         l->phase = fits ? ZC_LOAD_GIVE : ZC_LOAD_NONE;
         l->pos = ZC_INDEX_HEAD;
+        if (fits)
+            zc_live_reserve(&s->table, l->index.kept);
         return;
     }
     if (done->result < 0) {
