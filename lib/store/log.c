@@ -100,7 +100,8 @@ static int64_t append(struct zc_log *log, enum zc_record_type type, uint64_t seq
     log->appended += zc_record_size(body.len);
     if (log->largest < zc_record_size(body.len))
         log->largest = zc_record_size(body.len);
-    return (int64_t)++log->ticket;
+    log->others = ++log->ticket;
+    return (int64_t)log->ticket;
 }
 
 int64_t zc_log_append(struct zc_log *log, enum zc_record_type type, uint64_t seq,
@@ -181,8 +182,10 @@ int64_t zc_log_move(struct zc_log *log, enum zc_record_type type, uint64_t seq,
         err = welcome(log, false, zc_record_size(body.len));
     if (err != 0)
         return err;
+    uint64_t others = log->others;
     int64_t ticket = append(log, type, seq, body, true, NULL);
     if (ticket > 0) {
+        log->others = others;
         struct zc_batch *b = log->batches.last;
         b->items[b->count - 1].copy = true;
         log->appended -= zc_record_size(body.len);
@@ -223,10 +226,12 @@ bool zc_log_tidying(const struct zc_log *log)
     return log->clean.phase == ZC_CLEAN_READING || zc_log_index_busy(log, 0);
 }
 
-uint32_t zc_log_reads_room(const struct zc_log *log)
+/* One more request besides writes may go to the disk. */
+static bool beside_room(const struct zc_log *log)
 {
-    return ZC_LOG_BESIDE - (uint32_t)next_busy(log) - (uint32_t)zc_log_tidying(log) -
-           (uint32_t)(log->trimming != 0);
+    uint32_t busy = (uint32_t)next_busy(log) + (uint32_t)zc_log_tidying(log) +
+                    (uint32_t)(log->trimming != 0) + log->reads.given;
+    return busy < ZC_LOG_BESIDE;
 }
 
 bool zc_log_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
@@ -236,13 +241,16 @@ bool zc_log_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *ret_op)
     if (log->opening && zc_log_recover_op(log, ret_op))
         return true;
     zc_log_clean_leave(log);
-    if (zc_log_write_op(log, now, ret_op) || zc_log_mend_op(log, now, ret_op) ||
-        zc_log_next_op(log, now, ret_op))
+    if (zc_log_write_op(log, now, ret_op) || zc_log_mend_op(log, now, ret_op))
         return true;
+    if (!beside_room(log))
+        return false;
     bool idle = !zc_log_tidying(log);
-    return zc_log_next_trim_op(log, now, ret_op) ||
+    return zc_log_next_op(log, now, ret_op) || zc_log_next_trim_op(log, now, ret_op) ||
            (idle && (zc_log_clean_op(log, now, ret_op) || zc_log_index_op(log, ret_op))) ||
-           zc_log_read_op(log, ret_op);
+           zc_log_read_op(log, ret_op) ||
+           /* What a round has gathered that has just ended. */
+           zc_log_write_op(log, now, ret_op);
 }
 
 void zc_log_input(struct zc_log *log, struct zc_now now, const struct zc_disk_completion *done)
@@ -294,7 +302,9 @@ struct zc_mono zc_log_deadline(const struct zc_log *log)
         return (struct zc_mono){0};
     if (log->state == ZC_LOG_CLOSED)
         return ZC_NEVER;
-    struct zc_mono at = zc_mono_min(zc_log_next_deadline(log), zc_log_clean_deadline(log));
+    struct zc_mono at = ZC_NEVER;
+    if (beside_room(log))
+        at = zc_mono_min(zc_log_next_deadline(log), zc_log_clean_deadline(log));
     return zc_mono_min(zc_log_write_deadline(log), zc_mono_min(at, zc_log_mend_deadline(log)));
 }
 

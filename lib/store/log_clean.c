@@ -6,15 +6,17 @@
  * both, the later one replaces the earlier. Removals in the oldest segment speak of records in it
  * or before it, so they go with it; attempts go with their message, which the caller appends.
  *
- * Only the oldest is ever cleaned, since nothing else keeps a REMOVE behind its PUT. It begins when
- * the sealed segments hold more than twice what lives in them and one segment more: for each byte
- * that is copied another one was taken, so the log writes at most twice what it is given. A queue
- * that is consumed in order never comes to that.
+ * Segments are cleaned and removed from the oldest on, since nothing else keeps a REMOVE behind its
+ * PUT. Cleaning begins when the sealed segments hold more than twice what lives in them and one
+ * segment more: for each byte that is copied another one was taken, so the log writes at most twice
+ * what it is given. A queue that is consumed in order never comes to that.
  *
  *   IDLE -> WANT -> READING -> TELL -> (WANT ...) -> SYNC -> IDLE
  *
- * One round copies a bounded number of bytes, which share a write and an fsync with whatever else
- * waits, and the next begins when they are on disk: nobody waits for more than one such write.
+ * One round copies a bounded number of bytes, out of one large segment or several that are nearly
+ * empty; they share a write and an fsync with whatever else waits, and the next begins when they
+ * are on disk: nobody waits for more than one such write. Meanwhile those that are clean already
+ * are removed, one by one.
  * Under load a round copies twice of what was put since the last, so that cleaning keeps up. Reads
  * but the first of a round are not for the loop: between two of them it serves everybody.
  */
@@ -28,6 +30,10 @@
 /* Most bytes of one read, and useless bytes in it between two records. */
 #define SPAN (256u << 10)
 #define GAP (16u << 10)
+/* Reads of one round. */
+#define READS_MAX 64
+/* Only so many of the oldest segments are looked at: those that are clean wait to be removed. */
+#define SEGMENTS_MAX 16
 /* A block that cannot be read is tried so often. */
 #define TRIES_MAX 3
 /* When some records could not be moved because they are just being removed. */
@@ -49,29 +55,44 @@ uint64_t zc_log_clean_room(const struct zc_log *log)
     return room > left ? room - left : 0;
 }
 
-/* The oldest segment when it is to be cleaned, or NULL. */
-static struct zc_segment *wanted(const struct zc_log *log)
+/* Whether segment s is worth it, when `sealed` bytes of sealed segments and `live` bytes that live
+ * in them are left once all before it are gone. */
+static bool worth(const struct zc_log *log, const struct zc_segment *s, uint64_t sealed,
+                  uint64_t live)
 {
-    if (!able(log))
-        return NULL;
-    struct zc_segment *s = &log->segments.items[0];
-    if (s->number == log->current || !s->sealed || s->live == 0 || s->unlisted > 0)
-        return NULL;
-    if (log->clean.until != 0 && log->clean.until == log->current)
-        return NULL; /* it is about to be left */
     /* A full log has little room, and removals want it: only what gains much, and can be finished.
      */
     bool full = log->state == ZC_LOG_FULL;
     if (full && s->live_bytes > zc_log_clean_room(log))
-        return NULL;
-    if (s->number == log->clean.segment || s->number <= log->clean.until)
-        return s;
-    uint64_t live = log->live_bytes - zc_log_current(log)->live_bytes;
+        return false;
+    if (s->number <= log->clean.begun || s->number <= log->clean.until)
+        return true;
     if (full && log->next.ready_count > 0)
-        return log->sealed_bytes > live + log->segment_bytes ? s : NULL;
+        return sealed > live + log->segment_bytes;
     if (full)
-        return s->live_bytes <= s->size / 2 ? s : NULL;
-    return log->sealed_bytes > 2 * live + log->segment_bytes ? s : NULL;
+        return s->live_bytes <= s->size / 2;
+    return sealed > 2 * live + log->segment_bytes;
+}
+
+/* The first segment behind number `after` (0: of all) that is to be cleaned, or NULL. Those that
+ * hold nothing any more are passed over: they only wait for their turn to be removed. */
+static struct zc_segment *wanted(const struct zc_log *log, uint32_t after)
+{
+    if (!able(log) || (log->clean.until != 0 && log->clean.until == log->current))
+        return NULL; /* not now, or the current one is about to be left */
+    uint64_t sealed = log->sealed_bytes;
+    uint64_t live = log->live_bytes - zc_log_current(log)->live_bytes;
+    uint32_t most = log->state == ZC_LOG_FULL ? 1 : SEGMENTS_MAX;
+    for (uint32_t i = 0; i < log->segments.len && i < most; i++) {
+        struct zc_segment *s = &log->segments.items[i];
+        if (s->number == log->current || !s->sealed || s->unlisted > 0)
+            return NULL;
+        if (s->live > 0 && s->number > after)
+            return worth(log, s, sealed, live) ? s : NULL;
+        sealed -= s->size;
+        live -= s->live_bytes;
+    }
+    return NULL;
 }
 
 void zc_log_clean_leave(struct zc_log *log)
@@ -98,15 +119,24 @@ bool zc_log_compacting(const struct zc_log *log)
     return log->segments.len > 0 && log->segments.items[0].number <= log->clean.until;
 }
 
+/* Goes to segment s, or goes on in it. */
+static void enter(struct zc_log_clean *c, const struct zc_segment *s)
+{
+    if (c->segment != s->number)
+        c->at = ZC_SEGMENT_HEAD;
+    c->segment = s->number;
+    c->begun = s->number > c->begun ? s->number : c->begun;
+}
+
 static void begin(struct zc_log *log, const struct zc_segment *s)
 {
     struct zc_log_clean *c = &log->clean;
     uint64_t budget = 2 * (log->appended - c->appended);
-    if (c->segment != s->number)
-        c->at = ZC_SEGMENT_HEAD;
-    c->segment = s->number;
+    enter(c, s);
     c->left = budget < ROUND_MIN ? ROUND_MIN : budget > ROUND_MAX ? ROUND_MAX : budget;
     c->first = true;
+    c->left_out = false;
+    c->reads = 0;
     c->phase = ZC_CLEAN_WANT;
 }
 
@@ -141,10 +171,16 @@ static bool read_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *re
     struct zc_log_clean *c = &log->clean;
     struct zc_segment *s = zc_segment_find(&log->segments, c->segment);
     struct zc_live_item *item = s == NULL ? NULL : zc_live_from(&s->table, c->at);
-    if (item == NULL || !able(log)) {
-        /* Through. What was left out is tried again. */
-        c->at = ZC_SEGMENT_HEAD;
-        c->not_before = zc_mono_add_ms(now.mono, AGAIN_MS);
+    while (item == NULL && log->state == ZC_LOG_OK && (s = wanted(log, c->segment)) != NULL) {
+        enter(c, s);
+        item = zc_live_from(&s->table, c->at);
+    }
+    if (item == NULL || c->reads == READS_MAX || !able(log)) {
+        /* Through, or enough for once. What was left out is tried again. */
+        if (item == NULL)
+            c->at = ZC_SEGMENT_HEAD;
+        if (c->left_out)
+            c->not_before = zc_mono_add_ms(now.mono, AGAIN_MS);
         zc_log_clean_end(log);
         return false;
     }
@@ -165,6 +201,7 @@ static bool read_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *re
                                   .len = c->piece,
                                   .inline_ok = c->first};
     c->first = false;
+    c->reads++;
     return true;
 }
 
@@ -172,7 +209,7 @@ bool zc_log_clean_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *r
 {
     struct zc_log_clean *c = &log->clean;
     if (c->phase == ZC_CLEAN_IDLE && now.mono.ns >= c->not_before.ns) {
-        const struct zc_segment *s = wanted(log);
+        const struct zc_segment *s = wanted(log, 0);
         if (s != NULL)
             begin(log, s);
     }
@@ -251,6 +288,7 @@ static bool tell(struct zc_log *log, struct zc_segment *s, struct zc_live_item *
 bool zc_log_clean_event(struct zc_log *log, struct zc_log_event *ret_event)
 {
     struct zc_log_clean *c = &log->clean;
+    c->left_out = c->left_out || c->told != 0;
     while (c->phase == ZC_CLEAN_TELL) {
         struct zc_segment *s = zc_segment_find(&log->segments, c->segment);
         struct zc_live_item *item = s == NULL ? NULL : zc_live_from(&s->table, c->at);
@@ -276,6 +314,12 @@ bool zc_log_clean_holds(const struct zc_log *log, uint32_t segment)
     return log->clean.phase == ZC_CLEAN_READING && log->clean.segment == segment;
 }
 
+bool zc_log_clean_gathers(const struct zc_log *log)
+{
+    return log->clean.phase == ZC_CLEAN_WANT || log->clean.phase == ZC_CLEAN_READING ||
+           log->clean.phase == ZC_CLEAN_TELL;
+}
+
 bool zc_log_clean_wants_sync(const struct zc_log *log)
 {
     return log->clean.phase == ZC_CLEAN_SYNC ||
@@ -284,7 +328,7 @@ bool zc_log_clean_wants_sync(const struct zc_log *log)
 
 struct zc_mono zc_log_clean_deadline(const struct zc_log *log)
 {
-    if (log->clean.phase != ZC_CLEAN_IDLE || zc_log_tidying(log) || wanted(log) == NULL)
+    if (log->clean.phase != ZC_CLEAN_IDLE || zc_log_tidying(log) || wanted(log, 0) == NULL)
         return ZC_NEVER;
     return log->clean.not_before;
 }

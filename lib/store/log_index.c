@@ -28,7 +28,7 @@ static struct zc_segment *wanted(const struct zc_log *log)
         struct zc_segment *s = &log->segments.items[i];
         bool old = i + 3 < log->segments.len && s->live > 0 && s->live_bytes >= s->size / 4;
         if (!s->indexed && s->sealed && s->head_ok && s->unlisted == 0 &&
-            s->number != log->clean.segment && (old || s->damaged))
+            s->number > log->clean.begun && (old || s->damaged))
             return s;
     }
     return NULL;

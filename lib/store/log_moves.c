@@ -1,5 +1,5 @@
 /*
- * Copies on their way from the oldest segment to the head. They wait in the order of their places,
+ * Copies on their way from the oldest segments to the head. They wait in the order of their places,
  * which is that of their tickets. When a sync has covered one, its place is the record's, and the
  * record in the old segment is useless. When its write fails, nothing has changed.
  *
@@ -144,8 +144,10 @@ void zc_log_moves_failed(struct zc_log *log, uint64_t ticket)
     c->moves_len = n;
     if (n == 0)
         c->moves_first = 0;
-    /* What was given up is tried again, from the start. */
+    /* What was given up is tried again, from the start: in another round, so that `moves` stays in
+     * order. */
     c->at = ZC_SEGMENT_HEAD;
+    c->left = 0;
     if (c->phase == ZC_CLEAN_SYNC && n == 0)
         zc_log_clean_end(log);
     else if (c->phase == ZC_CLEAN_TELL || c->phase == ZC_CLEAN_WANT)

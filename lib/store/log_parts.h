@@ -75,14 +75,14 @@ struct zc_log_mend {
     uint8_t got[ZC_SEGMENT_START];
 };
 
-/* A record on its way from the oldest segment to the head. */
+/* A record on its way from one of the oldest segments to the head. */
 struct zc_log_move {
     uint64_t from, to; /* places; to: 0 until it is written */
     uint64_t ticket;
     bool gone; /* it was forgotten meanwhile */
 };
 
-/* Moving what lives out of the oldest segment. */
+/* Moving what lives out of the oldest segments. */
 struct zc_log_clean {
     enum {
         ZC_CLEAN_IDLE,
@@ -92,14 +92,17 @@ struct zc_log_clean {
         ZC_CLEAN_SYNC, /* copies are on their way to the disk */
     } phase;
     uint32_t segment;   /* at work, or 0 */
+    uint32_t begun;     /* the last that any round has gone to */
     uint32_t until;     /* segments up to this one go, whatever that gains */
     uint64_t at;        /* next offset in it */
     uint64_t data_at;   /* of data in the file */
     struct zc_buf data; /* what was read */
     bool first;         /* read of this round: the only one that may be on the loop */
+    uint32_t reads;     /* of this round */
     size_t piece;       /* bytes of the request in flight */
     uint32_t tries;     /* of one that failed */
     uint64_t left;      /* bytes that this round may still copy */
+    bool left_out;      /* in this round: something that was told and not moved */
     uint64_t appended;  /* log->appended at the end of the last round */
     struct zc_mono not_before;
     uint64_t told;             /* place of the record in the last event, or 0 */

@@ -5,7 +5,7 @@
  *   log_write.c    group commit: batches to the current segment
  *   log_written.c  what of it is written, synced or failed
  *   log_next.c     the prepared next segment, and the end of consumed ones
- *   log_clean.c    moving what lives out of the oldest segment: which and when
+ *   log_clean.c    moving what lives out of the oldest segments: which and when
  *   log_index.c    making indexes of sealed segments
  *   log_moves.c    the same: copies on their way
  *   log_mend.c     after a failed write: moving to a fresh segment, or ERROR
@@ -65,6 +65,7 @@ struct zc_log {
 
     struct zc_batches batches;
     uint64_t ticket;  /* last given out */
+    uint64_t others;  /* last of a record that is no copy */
     uint64_t written; /* as in log.h */
     uint64_t synced;
     uint64_t hard; /* covered by a sync, whatever the mode */
@@ -151,8 +152,6 @@ static inline uint64_t zc_log_cover(const struct zc_log *log, uint32_t n)
 /* log.c */
 /* Cleaning or indexing has its request with the disk: they share one. */
 bool zc_log_tidying(const struct zc_log *log);
-/* Reads that may be with the disk now. */
-uint32_t zc_log_reads_room(const struct zc_log *log);
 /* Bytes that a FULL log still takes, when the next record has this size. */
 uint64_t zc_log_room(const struct zc_log *log, uint64_t size);
 /* A record of segment s lives from now on; no longer. item NULL: one that has no entry. */
@@ -200,8 +199,10 @@ uint64_t zc_log_clean_room(const struct zc_log *log);
 void zc_log_clean_leave(struct zc_log *log);
 /* No more is read in this round. */
 void zc_log_clean_end(struct zc_log *log);
-/* The oldest segment is needed still. */
+/* This segment is needed still. */
 bool zc_log_clean_holds(const struct zc_log *log, uint32_t segment);
+/* A round gathers copies, which wait for its end unless others are written before. */
+bool zc_log_clean_gathers(const struct zc_log *log);
 /* A sync is wanted although nobody else waits for it. */
 bool zc_log_clean_wants_sync(const struct zc_log *log);
 void zc_log_clean_done(struct zc_log *log);

@@ -67,7 +67,7 @@ int zc_log_read(struct zc_log *log, uint64_t place, size_t body_len, void *cooki
 bool zc_log_read_op(struct zc_log *log, struct zc_disk_op *ret_op)
 {
     struct zc_log_reads *q = &log->reads;
-    uint32_t i = q->given < zc_log_reads_room(log) ? pop(q, &q->wanted) : 0;
+    uint32_t i = pop(q, &q->wanted);
     if (i == 0)
         return false;
     q->given++;

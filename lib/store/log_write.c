@@ -227,7 +227,8 @@ static bool next_op(struct zc_log *log, struct zc_now now, struct zc_disk_op *re
         return false;
     if (log->seals_now && (b == NULL || b->written == b->count) && seals_op(log, ret_op))
         return true;
-    if (b == NULL || b->written == b->count)
+    bool held = zc_log_clean_gathers(log) && log->others <= zc_log_cover(log, 0);
+    if (b == NULL || b->written == b->count || held)
         return sync_due(log, now) && sync_op(log, ret_op);
     size_t len;
     uint32_t n = fit(log, b, false, &len);

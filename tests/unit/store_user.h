@@ -501,7 +501,7 @@ static inline int64_t user_remove(struct user *u, uint64_t seq)
     return 0;
 }
 
-/* n messages of which each `every`th stays. */
+/* n messages of which each `every`th stays: the removals are about to be written. */
 static inline void user_strew(struct user *u, int n, int every)
 {
     uint64_t from = u->seq_next;
@@ -514,7 +514,6 @@ static inline void user_strew(struct user *u, int n, int every)
     for (uint64_t seq = from; seq < u->seq_next; seq++)
         if (seq % (uint64_t)every != 0)
             CHECK_INT(user_remove(u, seq), 0);
-    user_wait(u, 500);
 }
 
 static inline int64_t user_mark(struct user *u, uint64_t seq)

@@ -382,9 +382,10 @@ TEST(clean_block_that_cannot_be_read)
 TEST(clean_reads_under_way_keep_their_segment)
 {
     begin(11, false);
-    /* Reads of all that lives are asked for before anything moves, and carried out last. */
+    /* Reads of what lives are asked for before anything moves, and carried out last. A third would
+     * leave no room beside it. */
     uint64_t asked = 0;
-    for (uint64_t seq = 5; seq < u.seq_next && asked < 40; seq += 5, asked++)
+    for (uint64_t seq = 5; asked < 2; seq += 5, asked++)
         CHECK_INT(zc_log_read(u.log, u.msgs[seq].place, user_len(&u, seq), (void *)(uintptr_t)seq),
                   0);
     for (int i = 0; i < 2000; i++) {
