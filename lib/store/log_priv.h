@@ -17,6 +17,35 @@
  *
  * Each keeps at most one request with the disk (log_write.c: two, log_read.c: many); the id of a
  * request says whose it is.
+ *
+ * Who leaves the current segment for the next one (zc_log_next_take), and its SEALs there:
+ *
+ *   log_write.c   a record does not fit                      with that record (seals_due)
+ *   log_clean.c   `clean.until` or `leave` names it, and     at once (seals_due, seals_now)
+ *                 nothing waits or is unsynced
+ *   log_mend.c    a write or sync in it failed               they are written, synced and read
+ *                                                            back first: none are due
+ *   log_repair.c  opening found none                         none: there is no segment before
+ *
+ *   variable      set by                                     until
+ *   clean.until   zc_log_compact                             those segments are gone
+ *   leave         opening, when the segment has damage       it is not the current one any more
+ *   seals_due     zc_log_next_take                           a write that brings them is written
+ *                                                            (log_written.c), or log_mend.c did it
+ *   seals_now     zc_log_clean_leave                         log_write.c asks for that write
+ *
+ * Cleaning has a round when `clean.phase` is not IDLE. Who ends a phase:
+ *
+ *   WANT          zc_log_clean_op: to READING or, when there is no more, to the end of the round;
+ *                 zc_log_moves_failed: to the end
+ *   READING       the completion alone: to TELL, or to WANT for another try. A failure meanwhile
+ *                 sets `left` to 0, so that nothing of what comes back is told
+ *   TELL          zc_log_clean_event: to WANT, or to the end when `left` is 0;
+ *                 zc_log_moves_failed: to the end
+ *   SYNC          zc_log_moves_synced and zc_log_moves_failed, when no copy is on its way
+ *
+ * The end of a round is SYNC while copies are on their way, else IDLE: so `moves` is empty when a
+ * round begins, and within one it grows by place and ticket.
  */
 #ifndef ZC_STORE_LOG_PRIV_H
 #define ZC_STORE_LOG_PRIV_H
