@@ -281,12 +281,14 @@ static void on_worked(uv_work_t *work, int status)
 static bool try_inline(struct job *j)
 {
     const struct speed *speed = &j->disk->speed;
-    if (!j->op.inline_ok || j->file == NULL)
+    if (!j->op.inline_ok)
         return false;
-    if (j->op.kind == ZC_DISK_READ) {
-        j->result = zc_disk_io_read_now(j->fd, &j->op);
+    if (j->op.kind == ZC_DISK_READ || j->op.kind == ZC_DISK_INDEX_READ) {
+        j->result = zc_disk_io_read_now(j->disk->dir.fd, &j->op, &j->fd);
         return j->result >= 0;
     }
+    if (j->file == NULL)
+        return false;
     uint64_t usual_ns = j->op.sync ? speed->sync_ns : speed->write_ns;
     uint64_t fast_ns = j->op.sync ? FAST_SYNC_NS : FAST_NS;
     if (j->op.kind != ZC_DISK_WRITE || j->op.sync_dir || usual_ns == 0 || usual_ns >= fast_ns)

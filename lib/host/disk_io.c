@@ -9,8 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -276,17 +278,42 @@ int64_t zc_disk_io_run(int dir_fd, const struct zc_disk_op *op, int *fd, atomic_
     return ZC_EINVAL;
 }
 
-int64_t zc_disk_io_read_now(int fd, const struct zc_disk_op *op)
-{
 #ifdef RWF_NOWAIT
-    struct iovec v = {.iov_base = op->data, .iov_len = op->len};
-    ssize_t n = preadv2(fd, &v, 1, (off_t)op->offset, RWF_NOWAIT);
+static int64_t read_now(int fd, const struct zc_disk_op *op)
+{
+    size_t got = 0;
+    struct stat st;
+    while (got < op->len) {
+        struct iovec v = {.iov_base = op->data + got, .iov_len = op->len - got};
+        ssize_t n = preadv2(fd, &v, 1, (off_t)(op->offset + got), RWF_NOWAIT);
+        if (n <= 0)
+            break;
+        got += (size_t)n;
+    }
     /* Less than asked for may be the end of the file or the end of what is in memory. */
-    if (n >= 0 && (size_t)n == op->len)
-        return n;
+    bool end = got == op->len ||
+               (fstat(fd, &st) == 0 && (uint64_t)st.st_size <= op->offset + (uint64_t)got);
+    return end ? (int64_t)got : ZC_EAGAIN;
+}
+
+int64_t zc_disk_io_read_now(int dir_fd, const struct zc_disk_op *op, int *fd)
+{
+    char name[ZC_DISK_NAME_MAX];
+    if (op->kind == ZC_DISK_READ)
+        return open_segment(dir_fd, op->segment, O_RDWR, fd) != 0 ? ZC_EAGAIN : read_now(*fd, op);
+    zc_disk_index_name(op->segment, name);
+    int index_fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int64_t n = index_fd < 0 ? ZC_EAGAIN : read_now(index_fd, op);
+    if (index_fd >= 0)
+        close(index_fd);
+    return n;
+}
 #else
-    (void)fd;
+int64_t zc_disk_io_read_now(int dir_fd, const struct zc_disk_op *op, int *fd)
+{
+    (void)dir_fd;
     (void)op;
-#endif
+    (void)fd;
     return ZC_EAGAIN;
 }
+#endif

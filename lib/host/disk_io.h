@@ -21,7 +21,8 @@ ZC_MUST_CHECK int zc_disk_io_sync_dir(int dir_fd);
  * WRITE are written and only its sync is left. Returns what zc_disk_completion.result says.
  */
 int64_t zc_disk_io_run(int dir_fd, const struct zc_disk_op *op, int *fd, atomic_bool *ret_written);
-/* READ of bytes that are in memory already: their count, or ZC_EAGAIN. Never waits for the disk. */
-int64_t zc_disk_io_read_now(int fd, const struct zc_disk_op *op);
+/* READ or INDEX_READ of bytes that are in memory already: their count, or ZC_EAGAIN. Waits for the
+ * disk at most to open the file; *fd as above. */
+int64_t zc_disk_io_read_now(int dir_fd, const struct zc_disk_op *op, int *fd);
 
 #endif

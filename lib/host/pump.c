@@ -21,6 +21,8 @@
 #define GATHER_TURNS 8
 /* Rounds of one turn: past them the sockets are looked at first. */
 #define ROUNDS 64
+/* And behind so long. */
+#define TURN_MS 50
 /* uv timers stand still while the machine sleeps, the core's clock does not: look this often. */
 #define TICK_MAX_MS 10000
 #define EXIT_CONFIG 78
@@ -122,11 +124,17 @@ static void on_disk_done(void *arg, const struct zc_disk_completion *done)
     zc_hub_disk_done(h->config.hub, zc_host_now(h), done);
 }
 
-static bool pump_disk(struct zc_host *h)
+/* The turn has lasted long: a log that opens may find all it reads in memory. */
+static bool late(struct zc_host *h, struct zc_mono start)
+{
+    return zc_mono_diff_ms(start, zc_host_now(h).mono) >= TURN_MS;
+}
+
+static bool pump_disk(struct zc_host *h, struct zc_mono start)
 {
     struct zc_disk_op op;
     bool any = false;
-    while (zc_hub_disk_op(h->config.hub, zc_host_now(h), &op)) {
+    while ((!any || !late(h, start)) && zc_hub_disk_op(h->config.hub, zc_host_now(h), &op)) {
         h->submitting = true;
         zc_disk_submit(h->config.disk, &op, on_disk_done, h);
         h->submitting = false;
@@ -176,15 +184,18 @@ static void on_more(uv_idle_t *idle)
 void zc_pump_run(struct zc_host *h)
 {
     bool moved = true, hold = gathering(h);
+    struct zc_mono start = zc_host_now(h).mono;
     h->heard = false;
     zc_disk_poll(h->config.disk);
     if (zc_hub_deadline(h->config.hub).ns <= zc_host_now(h).mono.ns)
         zc_hub_tick(h->config.hub, zc_host_now(h));
     for (int round = 0; moved && !h->ended && round < ROUNDS; round++) {
+        if (round > 0 && late(h, start))
+            break;
         moved = pump_events(h);
         if (!h->ended && pump_outputs(h))
             moved = true;
-        if (!h->ended && !hold && pump_disk(h))
+        if (!h->ended && !hold && pump_disk(h, start))
             moved = true;
         if (!h->ended && h->relay != NULL && zc_relay_run(h->relay))
             moved = true;

@@ -12,7 +12,8 @@
 #include "base/check.h"
 #include "store/log_priv.h"
 
-#define PIECE (1u << 20)
+/* Large, since each request may wait for a thread. */
+#define PIECE (4u << 20)
 /* Around a block that cannot be read the log reads in pieces of this size, each tried again a few
  * times, and gives up after so many unreadable ones in a row: that is a dead disk, not a bad block.
  */
@@ -298,6 +299,10 @@ bool zc_log_recover_op(struct zc_log *log, struct zc_disk_op *ret_op)
     if (!found)
         return false;
     ret_op->id = ZC_LOG_SLOT_RECOVER;
+    /* Nobody is served yet: what is in memory is read on the loop. Each hop to a thread and back
+     * costs a turn of the scheduler, which is long on a busy machine. */
+    ret_op->inline_ok =
+        !ret_op->uncached && (ret_op->kind == ZC_DISK_READ || ret_op->kind == ZC_DISK_INDEX_READ);
     r->busy = true;
     return true;
 }
