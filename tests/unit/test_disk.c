@@ -232,6 +232,52 @@ TEST(disk_inline_after_measuring)
     teardown();
 }
 
+TEST(disk_reads_at_once_what_is_in_memory)
+{
+    /* Also the rest of a file, its end, and files that are not open yet; what is missing is told
+     * as ever. */
+    static const struct {
+        uint64_t offset;
+        size_t len;
+        int64_t want;
+    } reads[] = {{0, 16, 16}, {0, 1 << 20, 65536}, {65530, 16, 6}, {65536, 16, 0}, {70000, 16, 0}};
+    static uint8_t got[1 << 20], text[65536];
+    int on_loop = 0;
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = (uint8_t)(i * 7 >> 3);
+    setup();
+    CHECK_INT(open_disk(), 0);
+    CHECK_INT(op_create(5), 0);
+    struct zc_disk_op op = {.segment = 5, .data = text, .len = sizeof(text), .kind = ZC_DISK_WRITE};
+    CHECK_INT(run(op), sizeof(text));
+    op.kind = ZC_DISK_INDEX_WRITE;
+    CHECK_INT(run(op), sizeof(text));
+    reopen();
+    for (size_t i = 0; i < 2 * sizeof(reads) / sizeof(reads[0]); i++) {
+        enum zc_disk_kind kind = i % 2 == 0 ? ZC_DISK_READ : ZC_DISK_INDEX_READ;
+        int before = completions;
+        op = (struct zc_disk_op){.kind = kind,
+                                 .segment = 5,
+                                 .offset = reads[i / 2].offset,
+                                 .data = got,
+                                 .len = reads[i / 2].len,
+                                 .inline_ok = true};
+        memset(got, 0, sizeof(got));
+        zc_disk_submit(disk, &op, on_done, &result);
+        on_loop += completions - before;
+        uv_run(&loop, UV_RUN_DEFAULT);
+        CHECK_INT(completions, before + 1);
+        CHECK_INT(result, reads[i / 2].want);
+        CHECK(result <= 0 || memcmp(got, text + op.offset, (size_t)result) == 0);
+    }
+    printf("  %d of 10 reads on the loop\n", on_loop);
+    op.segment = 6;
+    CHECK_INT(run(op), ZC_ENOENT);
+    op.kind = ZC_DISK_READ;
+    CHECK_INT(run(op), ZC_ENOENT);
+    teardown();
+}
+
 TEST(disk_out_of_descriptors)
 {
     uint8_t byte = 'y';
