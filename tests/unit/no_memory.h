@@ -49,4 +49,14 @@ static inline void no_memory(long n, bool for_good)
     failed = false;
 }
 
+/* A call whose own allocations count, and nobody else's. */
+#define ALONE(call)                                                                                \
+    __extension__({                                                                                \
+        armed = true;                                                                              \
+        __auto_type got_ = (call);                                                                 \
+        armed = false;                                                                             \
+        got_;                                                                                      \
+    })
+#define ALONE_VOID(call) (armed = true, (call), armed = false)
+
 #endif

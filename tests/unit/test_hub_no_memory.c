@@ -15,14 +15,6 @@
 #include "no_memory.h"
 
 /* Only the hub's own allocations count, not those of the disk that is played. */
-#define ALONE(call)                                                                                \
-    __extension__({                                                                                \
-        armed = true;                                                                              \
-        __auto_type got_ = (call);                                                                 \
-        armed = false;                                                                             \
-        got_;                                                                                      \
-    })
-#define ALONE_VOID(call) (armed = true, (call), armed = false)
 #define zc_hub_new(...) ALONE(zc_hub_new(__VA_ARGS__))
 #define zc_hub_attach(...) ALONE(zc_hub_attach(__VA_ARGS__))
 #define zc_hub_event(...) ALONE(zc_hub_event(__VA_ARGS__))

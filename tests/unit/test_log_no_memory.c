@@ -15,14 +15,6 @@
 #include "no_memory.h"
 
 /* Only the log's own allocations count, not those of the disk and the user that are played. */
-#define ALONE(call)                                                                                \
-    __extension__({                                                                                \
-        armed = true;                                                                              \
-        __auto_type got_ = (call);                                                                 \
-        armed = false;                                                                             \
-        got_;                                                                                      \
-    })
-#define ALONE_VOID(call) (armed = true, (call), armed = false)
 #define zc_log_new(...) ALONE(zc_log_new(__VA_ARGS__))
 #define zc_log_append(...) ALONE(zc_log_append(__VA_ARGS__))
 #define zc_log_move(...) ALONE(zc_log_move(__VA_ARGS__))
