@@ -1,8 +1,7 @@
 /*
  * Requests on their way: which run on the loop and which on the pool, and the open files. A request
  * may run on the loop when the log allows it and the disk was fast lately; times are measured
- * wherever it runs, the first ones on the pool, and one slow answer is enough to leave the loop
- * alone for a while.
+ * wherever it runs, the first ones on the pool.
  *
  * A few segments stay open; those written to always do, so that the log goes on when the process is
  * out of file descriptors, and one descriptor is kept in reserve for making the next one.
@@ -206,13 +205,23 @@ void zc_disk_poll(struct zc_disk *disk)
     }
 }
 
-/* Takes a sample into a moving average; a hiccup counts in full. */
+/* Takes a sample into a moving average. */
 static void measure(uint64_t *average_ns, uint64_t took_ns)
 {
-    if (*average_ns == 0 || took_ns > HICCUP_NS)
-        *average_ns = took_ns > *average_ns ? took_ns : (*average_ns * 7 + took_ns) / 8;
+    *average_ns = *average_ns == 0 ? took_ns : (*average_ns * 7 + took_ns) / 8;
+}
+
+/* A hiccup counts in full where everybody would wait for it. Where it is only the one client that
+ * waits for its sync, one of a few milliseconds now and then is no reason to send the next ones
+ * through the pool; one of many, or many of them, are. */
+static void measure_write(struct speed *speed, bool sync, uint64_t took_ns)
+{
+    if (sync)
+        measure(&speed->sync_ns, took_ns);
+    else if (took_ns > HICCUP_NS && took_ns > speed->write_ns)
+        speed->write_ns = took_ns;
     else
-        *average_ns = (*average_ns * 7 + took_ns) / 8;
+        measure(&speed->write_ns, took_ns);
 }
 
 /* The request ran: keeps its file, forgets the job, tells the caller. */
@@ -223,7 +232,7 @@ static void job_finish(struct job *j)
     zc_disk_done_fn fn = j->done;
     void *arg = j->arg;
     if (j->op.kind == ZC_DISK_WRITE && j->result >= 0)
-        measure(j->op.sync ? &disk->speed.sync_ns : &disk->speed.write_ns, j->took_ns);
+        measure_write(&disk->speed, j->op.sync, j->took_ns);
     if (j->file != NULL)
         file_unref(j->file);
     else if (j->fd >= 0)

@@ -7,10 +7,15 @@
 
 #ifdef __linux__
 /* Stands before libc's: the disk is as slow as the test wants. */
-static atomic_bool slow, in_sync;
+static atomic_bool slow, in_sync, napping;
+static atomic_int nap_us;
 
 int fdatasync(int fd)
 {
+    if (atomic_load(&napping)) {
+        int us = atomic_load(&nap_us);
+        return us > 0 ? usleep((useconds_t)us) : 0;
+    }
     while (atomic_load(&slow)) {
         atomic_store(&in_sync, true);
         usleep(500);
@@ -33,6 +38,54 @@ static void wait_told(int n)
     while (told_count < n)
         uv_run(&loop, UV_RUN_ONCE);
     CHECK_INT(told_count, n);
+}
+
+/* One synced write of a client that is alone, on a disk that takes so long; true: on the loop. */
+static bool sync_took(int us)
+{
+    static uint8_t byte = 'x';
+    struct zc_disk_op op = {.kind = ZC_DISK_WRITE,
+                            .segment = 1,
+                            .data = &byte,
+                            .len = 1,
+                            .sync = true,
+                            .inline_ok = true};
+    atomic_store(&nap_us, us);
+    told_count = 0;
+    zc_disk_submit(disk, &op, on_told, NULL);
+    bool on_loop = told_count > 0;
+    while (told_count == 0)
+        uv_run(&loop, UV_RUN_ONCE);
+    return on_loop;
+}
+
+TEST(disk_leaves_the_loop_when_syncs_are_slow_and_not_for_one)
+{
+    int slow_ones = 0, fast_ones = 0;
+    setup();
+    CHECK_INT(open_disk(), 0);
+    CHECK_INT(op_create(1), 0);
+    atomic_store(&napping, true);
+    sync_took(0);
+    for (int i = 0; i < 50; i++)
+        sync_took(0);
+    CHECK(sync_took(0));
+    CHECK(sync_took(10000));
+    CHECK(sync_took(0));
+    /* Many of them, or one that takes long, send the next ones to the pool. */
+    while (slow_ones < 50 && sync_took(10000))
+        slow_ones++;
+    CHECK(slow_ones > 0 && slow_ones < 12);
+    while (fast_ones < 50 && !sync_took(0))
+        fast_ones++;
+    CHECK(fast_ones > 0 && fast_ones < 12);
+    for (int i = 0; i < 50; i++)
+        sync_took(0);
+    CHECK(sync_took(200000));
+    for (int i = 0; i < 10; i++)
+        CHECK(!sync_took(0));
+    atomic_store(&napping, false);
+    teardown();
 }
 
 TEST(disk_tells_what_is_written_before_a_slow_sync)
