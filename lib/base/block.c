@@ -1,5 +1,6 @@
 /* Refcounted immutable bytes (declared in base/buf.h). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/check.h"
@@ -14,6 +15,14 @@ struct zc_block *zc_block_new(size_t len)
     b->refs = 1;
     b->len = (uint32_t)len;
     b->outs = 0;
+    return b;
+}
+
+struct zc_block *zc_block_copy(struct zc_slice s)
+{
+    struct zc_block *b = zc_block_new(s.len);
+    if (b != NULL && s.len > 0)
+        memcpy(b->data, s.data, s.len);
     return b;
 }
 

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/err.h"
 
@@ -23,10 +24,23 @@ static inline struct zc_slice zc_slice(const void *data, size_t len)
 }
 
 /* Slice of a C string, without its NUL. */
-struct zc_slice zc_slice_str(const char *s);
-bool zc_slice_eq(struct zc_slice a, struct zc_slice b);
+static inline struct zc_slice zc_slice_str(const char *s)
+{
+    return zc_slice(s, strlen(s));
+}
+
+static inline bool zc_slice_eq(struct zc_slice a, struct zc_slice b)
+{
+    /* An empty slice may carry NULL, which memcmp must not see. */
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
 /* Equal to the C string s. */
-bool zc_slice_is(struct zc_slice a, const char *s);
+static inline bool zc_slice_is(struct zc_slice a, const char *s)
+{
+    return zc_slice_eq(a, zc_slice_str(s));
+}
+
 /* memcmp order, the shorter first when one is the other's prefix. */
 int zc_slice_cmp(struct zc_slice a, struct zc_slice b);
 bool zc_slice_starts(struct zc_slice a, struct zc_slice prefix);
@@ -56,6 +70,8 @@ struct zc_block {
 
 /* New block of len bytes, contents undefined, one reference; NULL when memory is refused. */
 struct zc_block *zc_block_new(size_t len);
+/* The same with the bytes of s. */
+struct zc_block *zc_block_copy(struct zc_slice s);
 struct zc_block *zc_block_ref(struct zc_block *b);
 /* Drops one reference; NULL is fine. */
 void zc_block_unref(struct zc_block *b);

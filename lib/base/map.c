@@ -104,9 +104,7 @@ void zc_map_remove(struct zc_map *m, struct zc_map_node *n)
     uint32_t bucket = (uint32_t)n->hash & (m->cap - 1);
     if (m->buckets[bucket] == NULL)
         m->marks[bucket] = 0;
-    if (m->len == 0)
-        zc_map_done(m);
-    else if (m->cap > MAP_CAP_MIN && m->len < m->cap / 4)
+    if (m->cap > MAP_CAP_MIN && m->len < m->cap / 4)
         (void)map_resize(m, m->cap / 2); /* refused memory: the large table stays */
 }
 
@@ -120,7 +118,11 @@ static struct zc_map_node *map_match(struct zc_map_node *n, uint64_t hash)
 struct zc_map_node *zc_map_first(const struct zc_map *m, uint64_t hash)
 {
     uint32_t bucket = (uint32_t)hash & (m->cap - 1);
-    if (m->cap == 0 || (m->marks[bucket] & map_mark(hash)) == 0)
+    if (m->cap == 0)
+        return NULL;
+    /* Who finds nothing mostly inserts next. */
+    __builtin_prefetch(&m->buckets[bucket], 1);
+    if ((m->marks[bucket] & map_mark(hash)) == 0)
         return NULL;
     return map_match(m->buckets[bucket], hash);
 }

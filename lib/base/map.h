@@ -30,8 +30,8 @@ uint64_t zc_map_hash(const uint8_t key[16], struct zc_slice data);
 /* SipHash-2-4 with 128 bits of output, at little more than the cost of 64. */
 void zc_map_hash_wide(const uint8_t key[16], struct zc_slice data, uint64_t ret_hash[2]);
 
-/* Inserts n under hash. ZC_ENOMEM: not inserted. Grows by doubling; shrinks on removal, so that an
- * emptied map costs nothing. */
+/* Inserts n under hash. ZC_ENOMEM: not inserted. Grows by doubling; shrinks on removal, down to
+ * 8 buckets: one that is empty now and then does not come and go each time. */
 ZC_MUST_CHECK int zc_map_insert(struct zc_map *m, struct zc_map_node *n, uint64_t hash);
 /* n must be in m. */
 void zc_map_remove(struct zc_map *m, struct zc_map_node *n);

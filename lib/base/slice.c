@@ -1,23 +1,5 @@
 /* Comparisons of borrowed bytes (declared in base/buf.h). */
-#include <string.h>
-
 #include "base/buf.h"
-
-struct zc_slice zc_slice_str(const char *s)
-{
-    return zc_slice(s, strlen(s));
-}
-
-bool zc_slice_eq(struct zc_slice a, struct zc_slice b)
-{
-    /* An empty slice may carry NULL, which memcmp must not see. */
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
-bool zc_slice_is(struct zc_slice a, const char *s)
-{
-    return zc_slice_eq(a, zc_slice_str(s));
-}
 
 int zc_slice_cmp(struct zc_slice a, struct zc_slice b)
 {

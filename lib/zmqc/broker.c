@@ -116,12 +116,14 @@ void zc_broker_free(struct zc_broker *b)
 struct zc_mailbox *zc_broker_mailbox(struct zc_broker *b, struct zc_slice name, bool create,
                                      const char **ret_code, const char **ret_text)
 {
+    if (b->recent != NULL && zc_slice_eq(name, zc_mailbox_name(b->recent)))
+        return b->recent;
     uint64_t hash = zc_map_hash(b->key, name);
     struct zc_map_node *n = zc_map_first(&b->mailboxes, hash);
     for (; n != NULL; n = zc_map_next(n)) {
         struct zc_mailbox *mb = ZC_CONTAINER(n, struct zc_mailbox, node);
         if (zc_slice_eq(name, zc_mailbox_name(mb)))
-            return mb;
+            return b->recent = mb;
     }
     if (!create)
         return NULL;
@@ -145,6 +147,8 @@ void zc_broker_reap(struct zc_broker *b, struct zc_mailbox *mb)
 {
     if (!zc_mailbox_idle(mb))
         return;
+    if (b->recent == mb)
+        b->recent = NULL;
     zc_map_remove(&b->mailboxes, &mb->node);
     zc_mailbox_free(mb);
 }

@@ -159,6 +159,7 @@ struct zc_broker {
     bool input_blocked; /* the log is behind: read nothing more */
 
     struct zc_map mailboxes;
+    struct zc_mailbox *recent; /* found last; NULL: none */
     struct zc_list mailbox_list;
     struct zc_list dispatch; /* mailboxes to match */
     struct zc_list dead;     /* messages that only a read under way still knows */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "zmqc/group.h"
 #include "zmqc/lease.h"
 #include "zmqc/message.h"
@@ -35,7 +36,7 @@ void zc_gift_wait(struct zc_broker *b, struct zc_session *s, struct zc_mailbox *
         zc_reply_gift_err(b, s, m->id, "full", "too many different filters wait on this mailbox");
         return;
     }
-    struct zc_waiter *w = calloc(1, sizeof(*w) + m->id.len);
+    struct zc_waiter *w = zc_alloc_zeroed(sizeof(*w) + m->id.len);
     if (w == NULL) {
         if (group != NULL)
             zc_group_leave(mb, group);

@@ -8,7 +8,7 @@
 
 enum { FLAG_REQUEST = 1 };
 
-static uint8_t *put(uint8_t *p, uint64_t v, unsigned n)
+static inline uint8_t *put(uint8_t *p, uint64_t v, unsigned n)
 {
     zc_le_put(p, v, n);
     return p + n;

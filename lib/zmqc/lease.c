@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
 #include "zmqc/scope.h"
@@ -39,7 +40,7 @@ static uint64_t message_hash(const struct zc_broker *b, uint64_t owner, struct z
 
 bool zc_lease_new(struct zc_broker *b, struct zc_session *s, struct zc_message *m, int64_t lease_s)
 {
-    struct zc_delivery *d = calloc(1, sizeof(*d));
+    struct zc_delivery *d = zc_alloc_zeroed(sizeof(*d));
     if (d == NULL)
         return false;
     zc_rng_hex(&b->rng, d->token, ZC_DELIVERY_TOKEN);

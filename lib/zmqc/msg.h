@@ -115,11 +115,16 @@ struct zc_block *zc_msg_encode(const struct zc_msg *m, int *ret_err);
 /* The same without a block, for what is certainly small. Returns the length of the frame, or 0: it
  * might be too large, or has headers or lists. */
 size_t zc_msg_encode_small(const struct zc_msg *m, uint8_t ret_frame[ZC_MSG_SMALL_MAX]);
+/* The same for ok{id,name,subs}, by far the most frequent answer; subs below 0: none. */
+size_t zc_msg_encode_ok(struct zc_slice id, struct zc_slice name, int64_t subs,
+                        uint8_t ret_frame[ZC_MSG_SMALL_MAX]);
 
 /*
  * For a delivery: puts payload into m as body, and as text too when it is valid UTF-8 and the frame
  * still fits ZC_FRAME_BODY_MAX; both empty for an empty payload.
  */
 void zc_msg_set_payload(struct zc_msg *m, struct zc_slice payload);
+/* The same for one that is known to be valid UTF-8. */
+void zc_msg_set_text(struct zc_msg *m, struct zc_slice payload);
 
 #endif

@@ -11,6 +11,8 @@
 #include "base/text.h"
 #include "zmqc/msg_field.h"
 
+/* How nearly all frames begin: its member need not be read. */
+#define USUAL "{\"v\":1"
 #define MEMBERS_MAX 256 /* of the frame's object; bounds the search for duplicates */
 
 /* Keys met so far. */
@@ -256,8 +258,14 @@ int zc_msg_decode(struct zc_msg *m, uint8_t *data, size_t len, const char **ret_
     zc_msg_clear(m);
     unknown.count = 0;
     zc_json_init(&j, data, len);
-    if (!zc_json_eat(&j, '{'))
+    if (len > sizeof(USUAL) && memcmp(data, USUAL ",", sizeof(USUAL)) == 0) {
+        j.pos = sizeof(USUAL) - 1;
+        first = false;
+        known = UINT64_C(1) << ZC_MSG_FIELD_V;
+        members = 1;
+    } else if (!zc_json_eat(&j, '{')) {
         fault = "not a JSON object";
+    }
     while (fault == NULL && zc_json_member(&j, &first, 1, &key, &key_utf8_bad, &value)) {
         unsigned i = key_utf8_bad ? 0 : zc_msg_field_find(key);
         if (++members > MEMBERS_MAX)

@@ -197,12 +197,19 @@ size_t zc_msg_encode_small(const struct zc_msg *m, uint8_t ret_frame[ZC_MSG_SMAL
     return write_frame(ret_frame, m);
 }
 
-static struct zc_block *copy(const uint8_t *frame, size_t len)
+size_t zc_msg_encode_ok(struct zc_slice id, struct zc_slice name, int64_t subs,
+                        uint8_t ret_frame[ZC_MSG_SMALL_MAX])
 {
-    struct zc_block *b = zc_block_new(len);
-    if (b != NULL)
-        memcpy(b->data, frame, len);
-    return b;
+    struct out out = {ret_frame, ZC_FRAME_HEADER}, *o = &out;
+    if (6 * (id.len + name.len) > ZC_MSG_SMALL_MAX - ZC_FRAME_HEADER - FIXED_MAX)
+        return 0;
+    PUT(o, "{\"v\":1,\"op\":\"ok\"");
+    PUT_STRING(o, "id", id);
+    PUT_STRING(o, "name", name);
+    PUT_IF(o, subs >= 0, "subs", put_int(o, subs));
+    PUT(o, "}");
+    zc_frame_header(ret_frame, out.n - ZC_FRAME_HEADER);
+    return out.n;
 }
 
 struct zc_block *zc_msg_encode(const struct zc_msg *m, int *ret_err)
@@ -211,7 +218,7 @@ struct zc_block *zc_msg_encode(const struct zc_msg *m, int *ret_err)
     size_t len = zc_msg_encode_small(m, small);
     if (len > 0) {
         *ret_err = ZC_ENOMEM;
-        return copy(small, len);
+        return zc_block_copy(zc_slice(small, len));
     }
     size_t size = msg_size(m);
     if (size > ZC_FRAME_BODY_MAX) {
@@ -228,7 +235,7 @@ struct zc_block *zc_msg_encode(const struct zc_msg *m, int *ret_err)
     return b;
 }
 
-void zc_msg_set_payload(struct zc_msg *m, struct zc_slice payload)
+static void set_payload(struct zc_msg *m, struct zc_slice payload, bool valid)
 {
     static const size_t frame = sizeof(",\"text\":\"\"") - 1;
     m->body = payload;
@@ -242,6 +249,16 @@ void zc_msg_set_payload(struct zc_msg *m, struct zc_slice payload)
         if (size > ZC_FRAME_BODY_MAX || zc_json_escaped_len(payload) > ZC_FRAME_BODY_MAX - size)
             return;
     }
-    if (zc_text_utf8_valid(payload))
+    if (valid || zc_text_utf8_valid(payload))
         m->text = payload;
+}
+
+void zc_msg_set_payload(struct zc_msg *m, struct zc_slice payload)
+{
+    set_payload(m, payload, false);
+}
+
+void zc_msg_set_text(struct zc_msg *m, struct zc_slice payload)
+{
+    set_payload(m, payload, true);
 }

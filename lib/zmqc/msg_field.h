@@ -34,6 +34,9 @@ struct zc_msg_field {
     const char *range; /* unsound: too long, too large */
 };
 
+/* Index of v. */
+#define ZC_MSG_FIELD_V 1
+
 extern const struct zc_msg_field zc_msg_field_table[];
 /* Index in the table, 1 to 63, of the field called key; 0 when there is none. */
 unsigned zc_msg_field_find(struct zc_slice key);

@@ -90,34 +90,39 @@ static void pong(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
 #define DRAINING                                                                                   \
     "this hub is being drained: it takes nothing new: try again when it was started anew"
 
+#define OP(name, run, adds)                                                                        \
+    {                                                                                              \
+        {(const uint8_t *)name, sizeof(name) - 1}, run, adds                                       \
+    }
+
 static const struct {
-    const char *name;
+    struct zc_slice name;
     void (*run)(struct zc_broker *, struct zc_session *, struct zc_msg *);
     bool adds; /* brings something new in: refused while the hub is drained */
 } ops[] = {
-    {"put", zc_op_put, true},
-    {"take", zc_op_take, false},
-    {"reserve", zc_op_reserve, false},
-    {"ready", zc_op_ready, false},
-    {"ack", zc_op_ack, false},
-    {"nack", zc_op_nack, false},
-    {"req", zc_op_req, true},
-    {"rep", zc_op_rep, false},
-    {"pub", zc_op_pub, true},
-    {"sub", zc_op_sub, false},
-    {"unsub", zc_op_unsub, false},
-    {"hello", hello, false},
-    {"ping", ping, false},
-    {"pong", pong, false},
-    {"touch", zc_op_touch, false},
-    {"stat", zc_op_stat, false},
-    {"list", zc_op_list, false},
-    {"info", zc_op_info, false},
-    {"peek", zc_op_peek, false},
-    {"purge", zc_op_purge, false},
-    {"move", zc_op_move, true},
-    {"bind", zc_op_bind, true},
-    {"unbind", zc_op_unbind, false},
+    OP("put", zc_op_put, true),
+    OP("take", zc_op_take, false),
+    OP("reserve", zc_op_reserve, false),
+    OP("ready", zc_op_ready, false),
+    OP("ack", zc_op_ack, false),
+    OP("nack", zc_op_nack, false),
+    OP("req", zc_op_req, true),
+    OP("rep", zc_op_rep, false),
+    OP("pub", zc_op_pub, true),
+    OP("sub", zc_op_sub, false),
+    OP("unsub", zc_op_unsub, false),
+    OP("hello", hello, false),
+    OP("ping", ping, false),
+    OP("pong", pong, false),
+    OP("touch", zc_op_touch, false),
+    OP("stat", zc_op_stat, false),
+    OP("list", zc_op_list, false),
+    OP("info", zc_op_info, false),
+    OP("peek", zc_op_peek, false),
+    OP("purge", zc_op_purge, false),
+    OP("move", zc_op_move, true),
+    OP("bind", zc_op_bind, true),
+    OP("unbind", zc_op_unbind, false),
 };
 
 static void unknown(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m)
@@ -148,7 +153,7 @@ void zc_op_run(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
         return;
     }
     for (size_t i = 0; i < ZC_ARRAY_LEN(ops); i++) {
-        if (!zc_slice_is(m->op, ops[i].name))
+        if (!zc_slice_eq(m->op, ops[i].name))
             continue;
         if (ops[i].adds && b->draining)
             zc_reply_err(b, s, m->id, "unavailable", DRAINING);

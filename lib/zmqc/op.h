@@ -16,6 +16,7 @@ struct zc_pub {
     uint32_t headers_count;
     size_t headers_bytes;
     struct zc_mono expires;
+    bool text; /* the payload is known to be valid UTF-8 */
 };
 
 /* Runs one decoded message of a session. */

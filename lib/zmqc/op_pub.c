@@ -24,7 +24,10 @@ static struct zc_block *encode(struct zc_broker *b, const struct zc_pub *pub)
     out->headers_bytes = pub->headers_bytes;
     if (pub->headers != out->headers)
         memcpy(out->headers, pub->headers, pub->headers_count * sizeof(out->headers[0]));
-    zc_msg_set_payload(out, pub->item.payload);
+    if (pub->text)
+        zc_msg_set_text(out, pub->item.payload);
+    else
+        zc_msg_set_payload(out, pub->item.payload);
     int err = 0;
     return zc_msg_encode(out, &err);
 }
@@ -91,19 +94,6 @@ static bool keep_value(struct zc_broker *b, const struct zc_pub *pub, struct zc_
            zc_heap_set(&b->timers, &topic->timer, pub->expires) == 0;
 }
 
-static void ok_subs(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
-                    struct zc_slice name, uint32_t subs, uint64_t ticket)
-{
-    struct zc_msg *out = &b->out;
-    zc_msg_clear(out);
-    out->op = zc_slice_str("ok");
-    out->id = id;
-    out->name = name;
-    out->subs = subs;
-    out->has = ZC_MSG_HAS_SUBS;
-    zc_reply_send_pub(b, s, out, ticket);
-}
-
 static void answer(struct zc_broker *b, struct zc_session *s, const struct zc_pub *pub,
                    uint64_t ticket, int err)
 {
@@ -111,7 +101,7 @@ static void answer(struct zc_broker *b, struct zc_session *s, const struct zc_pu
         return;
     s->cost += b->matches_len / 16; /* others have their turn before a long fan-out is repeated */
     if (err == 0)
-        ok_subs(b, s, pub->item.id, pub->item.name, b->matches_len, ticket);
+        zc_reply_ok_pub(b, s, pub->item.id, pub->item.name, b->matches_len, ticket);
     else if (err == ZC_ENOMEM)
         zc_reply_err(b, s, pub->item.id, "unavailable", ZC_OP_NO_MEMORY);
     else
@@ -151,12 +141,13 @@ void zc_op_pub(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
                                   .at_ms = b->now.wall.ms},
                          .headers = m->headers,
                          .headers_count = m->headers_count,
-                         .headers_bytes = m->headers_bytes};
+                         .headers_bytes = m->headers_bytes,
+                         .text = m->body.len == 0};
     if (!zc_op_lifetime(b, m, &pub.expires, &pub.item.expires_ms)) {
         b->count.expired++;
         b->count.dropped++;
         drop_value(b, m->name);
-        ok_subs(b, s, m->id, m->name, 0, 0);
+        zc_reply_ok_pub(b, s, m->id, m->name, 0, 0);
         return;
     }
     if (b->bindings_count > 0)

@@ -93,84 +93,17 @@ void zc_reply_now(struct zc_broker *b, struct zc_session *s, const struct zc_msg
     zc_block_unref(frame);
 }
 
-struct zc_held *zc_reply_held_new(struct zc_slice id)
+/* Nothing that must come before it is still to come. */
+static bool may_go(const struct zc_broker *b, const struct zc_session *s, uint64_t ticket)
 {
-    struct zc_held *h = calloc(1, sizeof(*h) + id.len);
-    if (h == NULL)
-        return NULL;
-    zc_list_init(&h->link);
-    h->id_len = (uint16_t)id.len;
-    if (id.len > 0)
-        memcpy(h->id, id.data, id.len);
-    return h;
+    return ticket <= b->synced && zc_list_empty(&s->replies);
 }
 
-static uint64_t held_bytes(const struct zc_held *h)
+/* frame, which is taken over (NULL: no memory), behind ticket and earlier replies. */
+static void hold_frame(struct zc_broker *b, struct zc_session *s, struct zc_block *frame,
+                       struct zc_slice id, uint64_t ticket, bool pub)
 {
-    return h->frame != NULL ? h->frame->len : h->message != NULL ? h->message->body_len : 0;
-}
-
-/* What h holds waits for the session, or does so no longer: its frame or its message changes. */
-void zc_reply_charge(struct zc_session *s, struct zc_held *h)
-{
-    s->held_bytes += held_bytes(h);
-    if (h->frame != NULL)
-        zc_session_charge(s, h->frame);
-    else
-        zc_session_charge_bytes(s, held_bytes(h));
-}
-
-void zc_reply_discharge(struct zc_session *s, struct zc_held *h)
-{
-    s->held_bytes -= held_bytes(h);
-    if (h->frame != NULL)
-        zc_session_discharge(s, h->frame);
-    else
-        zc_session_discharge_bytes(s, held_bytes(h));
-}
-
-void zc_reply_hold(struct zc_broker *b, struct zc_session *s, struct zc_held *h)
-{
-    zc_list_push(h->gift ? &s->gifts : &s->replies, &h->link);
-    s->held_count++;
-    s->held_subs += h->sub;
-    zc_reply_charge(s, h);
-    zc_budget_rose(b);
-    if (zc_reply_over_bound(b, s))
-        zc_gift_park(s);
-    if (!zc_list_linked(&s->stalled))
-        zc_list_push(&b->stalled, &s->stalled);
-}
-
-static void unlink_held(struct zc_session *s, struct zc_held *h)
-{
-    zc_list_remove(&h->link);
-    s->held_count--;
-    s->held_subs -= h->sub;
-    zc_reply_discharge(s, h);
-}
-
-void zc_reply_held_free(struct zc_session *s, struct zc_held *h)
-{
-    if (zc_list_linked(&h->link))
-        unlink_held(s, h);
-    zc_block_unref(h->frame);
-    free(h);
-}
-
-static void send(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m, uint64_t ticket,
-                 bool pub)
-{
-    if (s->state == ZC_SESSION_CLOSED)
-        return;
-    if (ticket <= b->synced && zc_list_empty(&s->replies)) {
-        zc_reply_now(b, s, m);
-        return;
-    }
-    struct zc_block *frame = zc_reply_encode(b, s, m);
-    if (frame == NULL)
-        return;
-    struct zc_held *h = zc_reply_held_new(m->id);
+    struct zc_held *h = frame != NULL ? zc_reply_held_new(id) : NULL;
     if (h == NULL) {
         zc_block_unref(frame);
         zc_broker_kill(b, s, "out of memory: session ended");
@@ -182,16 +115,24 @@ static void send(struct zc_broker *b, struct zc_session *s, const struct zc_msg 
     zc_reply_hold(b, s, h);
 }
 
+static void send(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m, uint64_t ticket,
+                 bool pub)
+{
+    if (s->state == ZC_SESSION_CLOSED)
+        return;
+    if (may_go(b, s, ticket)) {
+        zc_reply_now(b, s, m);
+        return;
+    }
+    struct zc_block *frame = zc_reply_encode(b, s, m);
+    if (frame != NULL)
+        hold_frame(b, s, frame, m->id, ticket, pub);
+}
+
 void zc_reply_send(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
                    uint64_t ticket)
 {
     send(b, s, m, ticket, false);
-}
-
-void zc_reply_send_pub(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
-                       uint64_t ticket)
-{
-    send(b, s, m, ticket, true);
 }
 
 static void fill_err(struct zc_msg *m, struct zc_slice id, const char *code, const char *text)
@@ -229,14 +170,38 @@ void zc_reply_gift_err(struct zc_broker *b, struct zc_session *s, struct zc_slic
     zc_reply_release(b, s);
 }
 
+/* subs below 0: not the answer to a publication. */
+static void send_ok(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
+                    struct zc_slice name, int64_t subs, uint64_t ticket)
+{
+    uint8_t small[ZC_MSG_SMALL_MAX];
+    size_t len = b->trace ? 0 : zc_msg_encode_ok(id, name, subs, small);
+    struct zc_slice frame = zc_slice(small, len);
+    if (len == 0) {
+        zc_msg_clear(&b->out);
+        b->out.op = zc_slice_str("ok");
+        b->out.id = id;
+        b->out.name = name;
+        b->out.subs = subs;
+        b->out.has = subs < 0 ? 0 : ZC_MSG_HAS_SUBS;
+        send(b, s, &b->out, ticket, subs >= 0);
+    } else if (s->state != ZC_SESSION_CLOSED && may_go(b, s, ticket)) {
+        wrote(b, s, watch_output(b, s) && zc_session_copy(s, frame) == 0);
+    } else if (s->state != ZC_SESSION_CLOSED) {
+        hold_frame(b, s, zc_block_copy(frame), id, ticket, subs >= 0);
+    }
+}
+
 void zc_reply_ok(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
                  struct zc_slice name, uint64_t ticket)
 {
-    zc_msg_clear(&b->out);
-    b->out.op = zc_slice_str("ok");
-    b->out.id = id;
-    b->out.name = name;
-    zc_reply_send(b, s, &b->out, ticket);
+    send_ok(b, s, id, name, -1, ticket);
+}
+
+void zc_reply_ok_pub(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
+                     struct zc_slice name, uint32_t subs, uint64_t ticket)
+{
+    send_ok(b, s, id, name, subs, ticket);
 }
 
 void zc_reply_storage(struct zc_broker *b, struct zc_session *s, struct zc_slice id, int err)
@@ -284,60 +249,6 @@ void zc_reply_publish(struct zc_broker *b, const struct zc_match *match, struct 
     h->frame = zc_block_ref(frame);
     h->sub = true;
     zc_reply_hold(b, s, h);
-}
-
-static bool ready(const struct zc_broker *b, const struct zc_held *h)
-{
-    if (h->ticket > (h->written_only ? b->written : b->synced))
-        return false;
-    return h->message == NULL || h->message->body != NULL;
-}
-
-static void release_lane(struct zc_broker *b, struct zc_session *s, struct zc_list *lane)
-{
-    while (!zc_list_empty(lane)) {
-        struct zc_held *h = ZC_CONTAINER(lane->next, struct zc_held, link);
-        if (!ready(b, h))
-            break;
-        unlink_held(s, h);
-        if (h->message != NULL)
-            zc_gift_emit(b, s, h);
-        else if (h->frame != NULL)
-            zc_reply_write(b, s, h->frame, h->sub);
-        zc_reply_held_free(s, h);
-    }
-}
-
-void zc_reply_release(struct zc_broker *b, struct zc_session *s)
-{
-    release_lane(b, s, &s->replies);
-    release_lane(b, s, &s->gifts);
-    if (!zc_list_empty(&s->replies) || !zc_list_empty(&s->gifts))
-        return;
-    zc_list_remove(&s->stalled);
-    if (s->state == ZC_SESSION_ENDING)
-        zc_broker_touch(b, s);
-}
-
-void zc_reply_release_all(struct zc_broker *b)
-{
-    /* Work on a list of its own: releasing may take any session off, or put it back on. */
-    struct zc_list work;
-    zc_list_init(&work);
-    while (!zc_list_empty(&b->stalled)) {
-        struct zc_list *l = b->stalled.next;
-        zc_list_remove(l);
-        zc_list_push(&work, l);
-    }
-    while (!zc_list_empty(&work)) {
-        struct zc_list *l = work.next;
-        zc_list_remove(l);
-        zc_list_push(&b->stalled, l);
-        struct zc_session *s = ZC_CONTAINER(l, struct zc_session, stalled);
-        zc_reply_release(b, s);
-        zc_reply_replay(b, s);
-        zc_broker_resume(b, s);
-    }
 }
 
 static void fail_lane(struct zc_broker *b, struct zc_session *s, struct zc_list *lane,

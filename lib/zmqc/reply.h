@@ -14,9 +14,6 @@ void zc_reply_now(struct zc_broker *b, struct zc_session *s, const struct zc_msg
 /* Encodes m and writes it once ticket is synced and all earlier replies are out. */
 void zc_reply_send(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
                    uint64_t ticket);
-/* The same for the ok to a publication: when the ticket fails, some of it is done nevertheless. */
-void zc_reply_send_pub(struct zc_broker *b, struct zc_session *s, const struct zc_msg *m,
-                       uint64_t ticket);
 /* err with that code and text, in order. */
 void zc_reply_err(struct zc_broker *b, struct zc_session *s, struct zc_slice id, const char *code,
                   const char *text);
@@ -26,6 +23,11 @@ void zc_reply_gift_err(struct zc_broker *b, struct zc_session *s, struct zc_slic
 /* ok{id,name} in order after ticket. */
 void zc_reply_ok(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
                  struct zc_slice name, uint64_t ticket);
+/* ok{id,name,subs}, likewise, to a publication: when the ticket fails, some of it is done
+ * nevertheless.
+ */
+void zc_reply_ok_pub(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
+                     struct zc_slice name, uint32_t subs, uint64_t ticket);
 /* err for a negative zc_err of the journal. */
 void zc_reply_storage(struct zc_broker *b, struct zc_session *s, struct zc_slice id, int err);
 /* A publication: the frame, or its part of the shared bytes. When the session's buffer is full it

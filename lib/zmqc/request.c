@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "zmqc/session.h"
 
 struct zc_request *zc_request_find(const struct zc_requests *r, struct zc_slice message_id,
@@ -23,7 +24,7 @@ struct zc_request *zc_request_find(const struct zc_requests *r, struct zc_slice 
 struct zc_request *zc_request_new(struct zc_requests *r, struct zc_session *requester,
                                   struct zc_slice message_id, size_t scope_len, uint64_t name_hash)
 {
-    struct zc_request *q = calloc(1, sizeof(*q) + message_id.len);
+    struct zc_request *q = zc_alloc_zeroed(sizeof(*q) + message_id.len);
     if (q == NULL)
         return NULL;
     q->requester = requester;

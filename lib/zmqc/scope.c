@@ -57,6 +57,7 @@ bool zc_scope_join(struct zc_broker *b, struct zc_session *s, struct zc_slice te
     scope->sessions++;
     s->scope = scope;
     s->owner = number;
+    s->id_head_len = 0;
     return true;
 }
 

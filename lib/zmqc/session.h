@@ -50,6 +50,8 @@ struct zc_session {
     struct zc_timer timer;  /* heartbeat and stall, whichever is earlier */
     uint64_t serial;
     uint64_t owner;         /* of ids and leases: the number of the scope, else the serial */
+    char id_head[24];       /* what its message ids begin with: s<owner>: */
+    uint8_t id_head_len;    /* 0: not made yet */
     struct zc_scope *scope; /* NULL: none */
     bool has_put;
     void *data; /* the host's */

@@ -40,6 +40,8 @@ struct zc_topic *zc_topics_find(const struct zc_topics *t, struct zc_slice name)
 
 void zc_topics_remove(struct zc_topics *t, struct zc_heap *timers, struct zc_topic *topic)
 {
+    if (t->recent == topic)
+        t->recent = NULL;
     zc_heap_remove(timers, &topic->timer);
     t->order[topic->slot] = NULL;
     zc_map_remove(&t->by_name, &topic->node);
@@ -113,7 +115,9 @@ int zc_topics_set(struct zc_topics *t, struct zc_slice name, struct zc_block *fr
 {
     if (order_room(t) != 0)
         return ZC_ENOMEM;
-    struct zc_topic *topic = zc_topics_find(t, name);
+    struct zc_topic *topic = t->recent;
+    if (topic == NULL || !zc_slice_eq(name, zc_slice(topic->name, topic->name_len)))
+        topic = zc_topics_find(t, name);
     if (topic == NULL) {
         if ((topic = topic_new(t, name)) == NULL)
             return ZC_ENOMEM;
@@ -128,7 +132,7 @@ int zc_topics_set(struct zc_topics *t, struct zc_slice name, struct zc_block *fr
     t->bytes += frame->len;
     topic->version = ++t->version;
     topic->slot = t->order_len;
-    t->order[t->order_len++] = topic;
+    t->order[t->order_len++] = t->recent = topic;
     *ret_topic = topic;
     return 0;
 }

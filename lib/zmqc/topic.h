@@ -59,6 +59,7 @@ struct zc_topics {
     struct zc_map by_name, prefixes;
     struct zc_topic **order;                    /* by version, with holes */
     uint32_t order_first, order_len, order_cap; /* nothing but holes before order_first */
+    struct zc_topic *recent;                    /* set last; NULL: none */
     uint64_t version;                           /* last publication number */
     uint32_t prefix_lens[1025];                 /* prefixes of each length */
     uint16_t prefix_len_max;

@@ -79,7 +79,8 @@ TEST(map_one_hash_for_all_stays_fast)
         CHECK_INT(zc_map_insert(&m, &nodes[i], 42), 0);
     for (int i = 0; i < N; i++)
         zc_map_remove(&m, &nodes[i]);
-    CHECK(m.len == 0 && m.buckets == NULL);
+    CHECK(m.len == 0 && m.cap == 8); /* a large table did not stay */
+    zc_map_done(&m);
     free(nodes);
 }
 
