@@ -11,16 +11,6 @@
 #include "zmqc/seen.h"
 #include "zmqc/settle.h"
 
-_Static_assert(ZC_TEXT_UINT_MAX + 2 <= sizeof(((struct zc_session *)0)->id_head), "s<owner>:");
-
-static void make_id_head(struct zc_session *s)
-{
-    size_t len = 1 + zc_text_uint(s->id_head + 1, s->owner);
-    s->id_head[0] = 's';
-    s->id_head[len++] = ':';
-    s->id_head_len = (uint8_t)len;
-}
-
 /* s<session or scope>:<id>, or 24 random hex digits without an id. Returns the length; *ret_scope
  * that of the part before the client's id. */
 static size_t message_id(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
@@ -31,12 +21,11 @@ static size_t message_id(struct zc_broker *b, struct zc_session *s, struct zc_sl
         zc_rng_hex(&b->rng, (char *)ret_id, 24);
         return 24;
     }
-    if (s->id_head_len == 0)
-        make_id_head(s);
-    *ret_scope = s->id_head_len;
-    memcpy(ret_id, s->id_head, sizeof(s->id_head));
-    memcpy(ret_id + *ret_scope, id.data, id.len);
-    return *ret_scope + id.len;
+    struct zc_slice head = zc_session_id_head(s);
+    memcpy(ret_id, head.data, head.len);
+    memcpy(ret_id + head.len, id.data, id.len);
+    *ret_scope = head.len;
+    return head.len + id.len;
 }
 
 /* What a message comes from. */

@@ -50,6 +50,17 @@ void zc_session_free(struct zc_session *s)
     free(s);
 }
 
+struct zc_slice zc_session_id_head(struct zc_session *s)
+{
+    if (s->id_head_len == 0) {
+        size_t len = 1 + zc_text_uint(s->id_head + 1, s->owner);
+        s->id_head[0] = 's';
+        s->id_head[len++] = ':';
+        s->id_head_len = (uint8_t)len;
+    }
+    return zc_slice(s->id_head, s->id_head_len);
+}
+
 void zc_session_charge_bytes(struct zc_session *s, uint64_t n)
 {
     if (s->account != NULL)

@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/heap.h"
 #include "base/list.h"
+#include "base/text.h"
 #include "zmqc/mailbox.h"
 
 enum zc_session_state { ZC_SESSION_OPEN, ZC_SESSION_ENDING, ZC_SESSION_CLOSED };
@@ -49,10 +50,10 @@ struct zc_session {
     struct zc_list yielded; /* its input used up its turn */
     struct zc_timer timer;  /* heartbeat and stall, whichever is earlier */
     uint64_t serial;
-    uint64_t owner;         /* of ids and leases: the number of the scope, else the serial */
-    char id_head[24];       /* what its message ids begin with: s<owner>: */
-    uint8_t id_head_len;    /* 0: not made yet */
-    struct zc_scope *scope; /* NULL: none */
+    uint64_t owner; /* of ids and leases: the number of the scope, else the serial */
+    char id_head[ZC_TEXT_UINT_MAX + 2]; /* what its message ids begin with: s<owner>: */
+    uint8_t id_head_len;                /* 0: not made yet */
+    struct zc_scope *scope;             /* NULL: none */
     bool has_put;
     void *data; /* the host's */
     char *identity;
@@ -95,6 +96,9 @@ struct zc_session {
 struct zc_session *zc_session_new(const char *identity, const char *name);
 /* Frees buffers and output; lists of the broker's things must be empty. */
 void zc_session_free(struct zc_session *s);
+
+/* What its message ids begin with: s<owner>: */
+struct zc_slice zc_session_id_head(struct zc_session *s);
 
 /* Bytes in the output that the kernel has not accepted. */
 static inline uint64_t zc_session_out_bytes(const struct zc_session *s)
