@@ -97,6 +97,7 @@ static void pub_of(struct zc_broker *b, const struct zc_job *j, struct zc_pub *r
     ret_pub->headers_count = ret_pub->item.headers_count;
     ret_pub->headers_bytes = zc_item_headers(&ret_pub->item, b->out.headers);
     ret_pub->expires = j->expires;
+    ret_pub->text = false; /* it is looked at once more */
 }
 
 bool zc_job_pub_step(struct zc_broker *b, struct zc_job *j)
