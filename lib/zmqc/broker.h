@@ -183,7 +183,7 @@ struct zc_broker {
     struct zc_map bindings_by_key, bindings_by_seq;
     struct zc_list bindings;
     uint32_t bindings_count;
-    bool bindings_unsure; /* a record of one failed, and may be on disk nevertheless */
+    bool bindings_unsure;         /* a record of one failed, and may be on disk nevertheless */
     struct zc_binding_walk *walk; /* of the first of pubs, or NULL */
     uint64_t walks;
 
