@@ -17,6 +17,9 @@ PKGCONFIGDIR ?= $(LIBDIR)/pkgconfig
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+LAUNCHDAEMONSDIR ?= /Library/LaunchDaemons
+# Of agents users make copies that name their home.
+LAUNCHAGENTSDIR ?= $(DATADIR)/zmqcat/LaunchAgents
 DESTDIR ?=
 
 B ?= build
@@ -204,7 +207,7 @@ help: ## this list
 	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR= CC=$(CC) CFLAGS="$(CFLAGS)" B=$(B) \
 	SERVICE=$(SERVICE) V=1 (show command lines) T=WORD (only tests whose names contain it)'
 	@echo 'Below PREFIX: BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR PKGCONFIGDIR UNITDIR SYSUSERSDIR \
-	TMPFILESDIR'
+	TMPFILESDIR LAUNCHDAEMONSDIR LAUNCHAGENTSDIR'
 
 # ---- what must be there to build and test ----
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
@@ -276,15 +279,18 @@ quickstart: deps ## install what is missing, build, put and take a real job
 UNIT_FILES := $(wildcard systemd/*.service systemd/*.socket)
 SYSUSERS_FILES := $(wildcard systemd/*.sysusers)
 TMPFILES_FILES := $(wildcard systemd/*.tmpfiles)
+LAUNCHD := $(filter launchd,$(SERVICE))
+DAEMON_FILES := $(wildcard launchd/*.plist)
+AGENT_FILES := $(wildcard launchd/agents/*.plist)
 MAN_FILES := $(wildcard docs/man/*.[1-8])
 # SHELL:FILE below DATADIR.
 COMPLETIONS := bash:bash-completion/completions/zmqcat zsh:zsh/site-functions/_zmqcat \
 	fish:fish/vendor_completions.d/zmqcat.fish
 D = $(DESTDIR)
-.PHONY: install uninstall
+.PHONY: install uninstall install-launchd uninstall-launchd
 # The system's cache of libraries, when it is the system that we install into.
 LDCONFIG = $(if $(DESTDIR),,@[ $$(id -u) != 0 ] || ! command -v ldconfig >/dev/null || ldconfig)
-install: all ## install under DESTDIR and PREFIX
+install: all $(LAUNCHD:%=install-%) ## install under DESTDIR and PREFIX
 	$(INSTALL) -d $(D)$(BINDIR) $(D)$(LIBDIR) $(D)$(PKGCONFIGDIR) $(D)$(INCLUDEDIR)
 	$(INSTALL) -m 755 $(PROGRAMS) $(D)$(BINDIR)
 	$(INSTALL) -m 644 $(STATIC) $(SHARED) $(D)$(LIBDIR)
@@ -308,7 +314,7 @@ ifeq ($(SERVICE),systemd)
 		$(INSTALL) -m 644 $$u $(D)$(TMPFILESDIR)/$${n%.tmpfiles}.conf || exit 1; done
 endif
 	$(LDCONFIG)
-uninstall: ## remove what `make install` installed
+uninstall: $(LAUNCHD:%=uninstall-%) ## remove what `make install` installed
 	rm -f $(PROGRAMS:$(B)/%=$(D)$(BINDIR)/%) $(D)$(INCLUDEDIR)/zmqcat.h \
 		$(D)$(LIBDIR)/libzmqcat.a $(D)$(LIBDIR)/$(SOFILE) $(D)$(LIBDIR)/$(SONAME) \
 		$(D)$(LIBDIR)/$(SOLINK) $(D)$(PKGCONFIGDIR)/zmqcat.pc
@@ -320,6 +326,17 @@ ifeq ($(SERVICE),systemd)
 		$(TMPFILES_FILES:systemd/%.tmpfiles=$(D)$(TMPFILESDIR)/%.conf)
 endif
 	$(LDCONFIG)
+
+install-launchd:
+	$(INSTALL) -d $(D)$(LAUNCHDAEMONSDIR) $(D)$(LAUNCHAGENTSDIR)
+	for p in $(DAEMON_FILES); do \
+		sed 's|@BINDIR@|$(BINDIR)|g' $$p >$(D)$(LAUNCHDAEMONSDIR)/$${p##*/} || exit 1; done
+	for p in $(AGENT_FILES); do \
+		sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@AGENTSDIR@|$(LAUNCHAGENTSDIR)|g' $$p \
+			>$(D)$(LAUNCHAGENTSDIR)/$${p##*/} || exit 1; done
+uninstall-launchd:
+	rm -f $(DAEMON_FILES:launchd/%=$(D)$(LAUNCHDAEMONSDIR)/%) \
+		$(AGENT_FILES:launchd/agents/%=$(D)$(LAUNCHAGENTSDIR)/%)
 
 .PHONY: clean
 clean: ## remove all that was built
