@@ -198,8 +198,9 @@ $(B)/count.so: bench/preload/count.c
 $(B)/bench/%: $(B)/bench/%.o $(CLIENT) $(CORE)
 	$(LINK) $(LIBS_CORE)
 
-# Not in interop: Go keeps modules of others there while it builds.
--include $(shell find $(B) -path $(B)/interop -prune -o -name '*.d' -print 2>/dev/null)
+# Not in interop: Go keeps modules of others there while it builds. A package has folders like that.
+-include $(shell find $(B) \( -path $(B)/interop -o -path $(B)/deb \) -prune -o -name '*.d' -print \
+	2>/dev/null)
 
 .PHONY: help
 help: ## this list
@@ -213,11 +214,11 @@ help: ## this list
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
 	libssl-dev python3 mandoc socat strace systemd systemd-container nix-bin zsh fish qemu-system-x86 \
 	mmdebstrap e2fsprogs
-DEBIAN_DEV := clang libclang-rt-dev llvm clang-format
+DEBIAN_DEV := clang libclang-rt-dev llvm clang-format debhelper lintian
 .PHONY: deps deps-dev
 deps: ## install what the build and the tests need (apt; elsewhere the names are printed)
 	@sh docs/deps.sh $(DEBIAN)
-deps-dev: ## install what `make lint` and `make fuzz` need besides
+deps-dev: ## install what `make lint`, `make fuzz` and `make deb` need besides
 	@sh docs/deps.sh $(DEBIAN_DEV)
 
 # ---- tests ----
@@ -326,6 +327,18 @@ ifeq ($(SERVICE),systemd)
 		$(TMPFILES_FILES:systemd/%.tmpfiles=$(D)$(TMPFILESDIR)/%.conf)
 endif
 	$(LDCONFIG)
+
+# In a copy, so that nothing is left in the checkout; what make hands down to makes is not for it.
+DEB := $(B)/deb
+DEB_SOURCES := Makefile LICENSE README.md CHANGELOG.md cli daemons debian docs lib systemd
+.PHONY: deb
+deb: ## build Debian packages into build/deb (debhelper; `make deps deps-dev`)
+	@command -v dh >/dev/null || { echo 'make: no debhelper: run "make deps deps-dev"' >&2; exit 1; }
+	rm -rf $(DEB) && mkdir -p $(DEB)/source && cp -R $(DEB_SOURCES) $(DEB)/source
+	cd $(DEB)/source && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL CC="$(CC)" \
+		dpkg-buildpackage --build=binary --no-sign
+	rm -rf $(DEB)/source
+	@ls $(DEB)/*.deb
 
 install-launchd:
 	$(INSTALL) -d $(D)$(LAUNCHDAEMONSDIR) $(D)$(LAUNCHAGENTSDIR)
