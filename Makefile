@@ -198,9 +198,9 @@ $(B)/count.so: bench/preload/count.c
 $(B)/bench/%: $(B)/bench/%.o $(CLIENT) $(CORE)
 	$(LINK) $(LIBS_CORE)
 
-# Not in interop: Go keeps modules of others there while it builds. A package has folders like that.
--include $(shell find $(B) \( -path $(B)/interop -o -path $(B)/deb \) -prune -o -name '*.d' -print \
-	2>/dev/null)
+# Not in folders into which other builds bring files of others.
+-include $(shell find $(B) \( -path $(B)/interop -o -path $(B)/deb -o -path $(B)/macos \) -prune \
+	-o -name '*.d' -print 2>/dev/null)
 
 .PHONY: help
 help: ## this list
@@ -208,12 +208,12 @@ help: ## this list
 	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR= CC=$(CC) CFLAGS="$(CFLAGS)" B=$(B) \
 	SERVICE=$(SERVICE) V=1 (show command lines) T=WORD (only tests whose names contain it)'
 	@echo 'Below PREFIX: BINDIR LIBDIR INCLUDEDIR DATADIR MANDIR PKGCONFIGDIR UNITDIR SYSUSERSDIR \
-	TMPFILESDIR LAUNCHDAEMONSDIR LAUNCHAGENTSDIR'
+	TMPFILESDIR LAUNCHAGENTSDIR; and LAUNCHDAEMONSDIR=$(LAUNCHDAEMONSDIR)'
 
 # ---- what must be there to build and test ----
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
-	libssl-dev python3 mandoc socat strace systemd systemd-container nix-bin zsh fish qemu-system-x86 \
-	mmdebstrap e2fsprogs
+	libssl-dev python3 python3-venv mandoc socat strace systemd systemd-container nix-bin zsh fish \
+	qemu-system-x86 mmdebstrap e2fsprogs
 DEBIAN_DEV := clang libclang-rt-dev llvm clang-format debhelper lintian
 .PHONY: deps deps-dev
 deps: ## install what the build and the tests need (apt; elsewhere the names are printed)
