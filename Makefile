@@ -177,6 +177,14 @@ $(B)/unit/test_hub_allow: $(B)/tests/unit/test_hub_allow.o \
 		$(call obj,daemons/hub_allow.c daemons/hub_keys.c) $(HOST) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/tests/unit/test_launchd.o: CFLAGS_DEPS += -Itests/services/shim
+# The hub as on macOS, with a stand-in for launchd.
+ifeq ($(UNAME),Linux)
+LAUNCHD_HUB := $(B)/launchd/zmqcat-hub
+$(B)/lib/host/service_launchd.o: CFLAGS_DEPS += -Itests/services/shim
+$(LAUNCHD_HUB): $(call obj,$(wildcard daemons/hub*.c) $(DAEMON_SRC) lib/host/service_launchd.c \
+		tests/services/shim/launchd.c) $(HOST) $(CORE)
+	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
+endif
 # Their allocations fail; only GNU's linker can put functions before those of the library.
 ifeq ($(UNAME),Linux)
 NO_MEMORY := test_no_memory test_log_no_memory test_hub_no_memory test_hub_allow
@@ -228,7 +236,7 @@ ASAN_MAKE = +@$(MAKE) --no-print-directory B=$(B_ASAN) HARDEN= CFLAGS="-O1 -g" \
 	EXTRA_CFLAGS="$(SAN_FLAGS)" PROGRAM_LDFLAGS="$(PROGRAM_LDFLAGS) -static-libubsan"
 RUN = $(PYTHON) tests/run --build $(B) --asan $(B_ASAN)
 .PHONY: programs-check programs-fuzz check check-all sanitize interop fuzz fuzz-run lint quickstart
-programs-check: all $(UNITS) $(SIM) $(RELAY) $(LOAD) $(COUNT)
+programs-check: all $(UNITS) $(SIM) $(RELAY) $(LOAD) $(COUNT) $(LAUNCHD_HUB)
 programs-fuzz: $(FUZZERS)
 check: programs-check ## build and run the tests that need only this machine
 	$(ASAN_MAKE) programs-fuzz

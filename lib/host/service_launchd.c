@@ -46,7 +46,9 @@ static int activate(struct zc_service_sockets *got, const char *name, bool contr
         return 0; /* not under launchd, or the plist has no sockets of this name */
     if (r != 0) {
         *ret_why =
-            r == EALREADY ? "launchd's sockets were taken already" : "launchd gave no sockets";
+            r == EALREADY
+                ? "launchd handed them out before: let ProgramArguments name the daemon itself"
+                : "launchd gave none: `launchctl print` shows the job";
         return ZC_EINVAL;
     }
     for (size_t i = 0; r == 0 && i < n; i++) {

@@ -28,6 +28,8 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 class Case(unittest.TestCase):
+    program = HUB
+
     def setUp(self):
         self.dir = harness.tempdir()
         self.log = os.path.join(self.dir, "log")
@@ -60,7 +62,7 @@ class Case(unittest.TestCase):
         config = json.dumps({"fds": fds, "env": e, "pid": pid})
         with open(self.log, "ab") as out:
             self.proc = subprocess.Popen(
-                [sys.executable, "-c", LAUNCHER, config, HUB, "--local"] + list(options),
+                [sys.executable, "-c", LAUNCHER, config, self.program, "--local"] + list(options),
                 cwd=self.dir, pass_fds=fds, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         return self.proc
 

@@ -146,7 +146,7 @@ TEST(taken_twice)
     reset();
     give(0, tcp_socket(true));
     CHECK_INT(zc_service_sockets(&got, &why), 0);
-    check_refused("already");
+    check_refused("handed them out before");
     close_all();
 }
 
@@ -154,7 +154,7 @@ TEST(other_failures)
 {
     reset();
     launchd.fail_with = EPERM;
-    check_refused("gave no sockets");
+    check_refused("gave none");
 }
 
 TEST(not_a_listening_stream_socket)
