@@ -190,6 +190,8 @@ ifeq ($(UNAME),Linux)
 NO_MEMORY := test_no_memory test_log_no_memory test_hub_no_memory test_hub_allow
 $(NO_MEMORY:%=$(B)/tests/unit/%.o): CFLAGS_DEPS += -DZC_TEST_WRAP
 $(NO_MEMORY:%=$(B)/unit/%): ALL_LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+$(B)/tests/unit/test_rest.o: CFLAGS_DEPS += -DZC_TEST_WRAP
+$(B)/unit/test_rest: ALL_LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free
 endif
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/main.o $(CORE)
 	$(LINK) $(LIBS_CORE)

@@ -9,6 +9,11 @@
 /* The log is closed after this long, whatever could not be stored again. */
 #define CLOSE_MS 4000
 
+/* 0, for a build that tests whether messages at rest are as good as others. */
+#ifndef ZC_HUB_HOT_MESSAGES
+#define ZC_HUB_HOT_MESSAGES 4096
+#endif
+
 void zc_hub_config_default(struct zc_hub_config *ret_config)
 {
     *ret_config = (struct zc_hub_config){
@@ -25,6 +30,7 @@ void zc_hub_config_default(struct zc_hub_config *ret_config)
         .session_bytes = 8 << 20,
         .output_bytes = 256 << 20,
         .hot_bytes = 16 << 20,
+        .hot_messages = ZC_HUB_HOT_MESSAGES,
         .log = {.sync = ZC_LOG_SYNC_ALWAYS, .segment_bytes = 8 << 20},
     };
 }
@@ -45,6 +51,7 @@ static struct zc_broker_limits limits_of(const struct zc_hub_config *c)
         .output_bytes =
             c->output_bytes > 4 * c->session_bytes ? c->output_bytes : 4 * c->session_bytes,
         .hot_bytes = c->hot_bytes,
+        .hot_messages = c->hot_messages,
     };
 }
 

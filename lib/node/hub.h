@@ -56,6 +56,7 @@ struct zc_hub_config {
     uint64_t session_bytes; /* output bound of one session */
     uint64_t output_bytes;  /* of all together; at least four times that of one */
     uint64_t hot_bytes;     /* durable payloads kept in memory, all mailboxes together */
+    uint64_t hot_messages;  /* messages at most that wait with their payload ready in memory */
     bool trace;
     bool durable; /* a log lies under the mailboxes: `log` counts */
     struct zc_log_config log;

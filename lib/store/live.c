@@ -90,6 +90,12 @@ void zc_live_drop(struct zc_live *t, struct zc_live_item *item)
         squeeze(t);
 }
 
+void zc_live_trim(struct zc_live *t)
+{
+    if (t->len > 0 && t->len < t->cap)
+        (void)!resize(t, t->len); /* refused: the large array stays */
+}
+
 void zc_live_done(struct zc_live *t)
 {
     free(t->items);

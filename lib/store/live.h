@@ -47,6 +47,8 @@ struct zc_live_item *zc_live_find(const struct zc_live *t, uint64_t offset);
 struct zc_live_item *zc_live_from(const struct zc_live *t, uint64_t offset);
 /* The item is gone. */
 void zc_live_drop(struct zc_live *t, struct zc_live_item *item);
+/* No more come: gives back the room for them. */
+void zc_live_trim(struct zc_live *t);
 void zc_live_done(struct zc_live *t);
 
 #endif

@@ -129,7 +129,8 @@ ZC_MUST_CHECK int64_t zc_log_append_again(struct zc_log *log, uint64_t seq, stru
 int zc_log_would_put(const struct zc_log *log, size_t body_len);
 /* True while so much waits to be written that no new work should be read from clients. */
 bool zc_log_backlogged(const struct zc_log *log);
-/* While OPENING: the record at place is kept, and its place is kept in *owner from now on. */
+/* The record at place is kept (while OPENING), and its place is kept in *owner from now on, no more
+ * where it was. */
 void zc_log_own(struct zc_log *log, uint64_t place, uint64_t *owner);
 /* The message at place is gone for good (its removal is synced): lets its segment be deleted when
  * it and all before it hold nothing live. */

@@ -168,6 +168,7 @@ void zc_log_next_take(struct zc_log *log)
     struct zc_segment *before = zc_log_current(log);
     if (before != NULL) {
         before->sealed = true;
+        zc_live_trim(&before->table);
         before->end = log->safe;
         log->seals_number = before->number;
         log->seals_end = before->end;

@@ -41,6 +41,7 @@ static void segment_judge(struct zc_log *log, struct zc_segment *s)
         s->doomed = true;
     } else {
         s->sealed = true;
+        zc_live_trim(&s->table);
         if (s->limit == 0 && s->dirty > s->end) {
             log->counts.damaged++;
             log->counts.damaged_bytes += s->dirty - s->end;

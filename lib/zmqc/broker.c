@@ -11,6 +11,7 @@
 #include "zmqc/lease.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
+#include "zmqc/rest.h"
 #include "zmqc/scope.h"
 #include "zmqc/seen.h"
 #include "zmqc/settle.h"
@@ -50,13 +51,15 @@ static void free_all_messages(struct zc_broker *b, struct zc_mailbox *mb)
     struct zc_message *m;
     while ((m = zc_mailbox_peek(mb)) != NULL)
         zc_message_free(b, m);
+    zc_rest_free_all(b, mb);
 }
 
 void zc_broker_free(struct zc_broker *b)
 {
     if (b == NULL)
         return;
-    b->journal = NULL; /* nothing is written any more */
+    b->journal = NULL;                   /* nothing is written any more */
+    b->limits.hot_messages = UINT64_MAX; /* nor does anything become a row */
     while (!zc_list_empty(&b->sessions))
         zc_broker_detach(b, ZC_CONTAINER(b->sessions.next, struct zc_session, link), b->now);
     zc_job_pub_free_all(b);
@@ -102,6 +105,7 @@ void zc_broker_free(struct zc_broker *b)
     zc_topics_done(&b->topics, &b->timers);
     zc_map_done(&b->mailboxes);
     zc_map_done(&b->ids);
+    zc_row_ids_done(&b->row_ids);
     zc_map_done(&b->tokens);
     zc_map_done(&b->held_ids);
     zc_map_done(&b->requests.by_id);
@@ -242,6 +246,9 @@ void zc_broker_move(struct zc_broker *b, struct zc_now now, struct zc_slice body
     switch (zc_setting_owner(owner)) {
     case ZC_OWNER_MESSAGE:
         zc_message_move(b, ZC_CONTAINER(owner, struct zc_message, place), body);
+        break;
+    case ZC_OWNER_ROW:
+        zc_rest_move(b, ZC_CONTAINER(owner, struct zc_row, place), body);
         break;
     case ZC_OWNER_BINDING:
         zc_binding_move(b, ZC_CONTAINER(owner, struct zc_setting, place));

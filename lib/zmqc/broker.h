@@ -29,6 +29,7 @@
 #include "zmqc/msg.h"
 #include "zmqc/request.h"
 #include "zmqc/restored.h"
+#include "zmqc/row_ids.h"
 #include "zmqc/session.h"
 #include "zmqc/topic.h"
 
@@ -60,7 +61,7 @@ enum zc_timer_kind {
 struct zc_broker_limits {
     int64_t heartbeat_ms; /* <= 0: off */
     uint64_t payload_max, mailbox_cap, sub_buffer, topics_max, headers_max, headers_bytes,
-        mailboxes_max, sessions_max, session_bytes, output_bytes, hot_bytes;
+        mailboxes_max, sessions_max, session_bytes, output_bytes, hot_bytes, hot_messages;
 };
 
 /* take, reserve or ready that waits. */
@@ -168,6 +169,7 @@ struct zc_broker {
     struct zc_list pubs;         /* publications for bound mailboxes; the first one is under way */
     struct zc_list transfers;    /* messages on their way to another mailbox */
     struct zc_map ids;           /* messages by (mailbox, id) for duplicates */
+    struct zc_row_ids row_ids;   /* the same of rows */
     struct zc_restored restored; /* while the log opens */
     struct zc_map tokens;        /* deliveries */
     struct zc_map held_ids;      /* deliveries by (session, message id) */
@@ -208,7 +210,7 @@ struct zc_broker {
     uint64_t lines_dropped;
     struct zc_line *line_told;
 
-    uint64_t hot_bytes;
+    uint64_t hot_bytes, hot_count; /* of bodies in memory; without a log rows count as bytes */
     uint64_t in_bytes;   /* kept in sessions: unfinished frames, and what waits for its turn */
     uint64_t out_bytes;  /* memory of output, and of what becomes output, of all sessions */
     uint64_t out_ending; /* the part of killed sessions, which goes with them */

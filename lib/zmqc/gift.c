@@ -9,13 +9,21 @@
 #include "zmqc/group.h"
 #include "zmqc/lease.h"
 #include "zmqc/message.h"
+#include "zmqc/op.h"
 #include "zmqc/reply.h"
+#include "zmqc/rest.h"
 #include "zmqc/scope.h"
 #include "zmqc/settle.h"
 
 #define LOOKS_COST 64 /* that many looks of a filter cost as much as a frame */
 /* Looks of one call: after that others have their turn, and it goes on in the next one. */
 #define LOOKS_MAX 262144
+
+/* A search for messages. */
+struct search {
+    uint64_t looked; /* messages looked at for a filter */
+    bool scarce;     /* the last one was found, and there is no memory for it */
+};
 
 /* The line that w stands in. */
 static struct zc_line_up *line_of(const struct zc_waiter *w)
@@ -143,34 +151,35 @@ static struct zc_waiter *first_in(const struct zc_line_up *line)
 
 /* Next message for w that is still alive. */
 static struct zc_message *next_message(struct zc_broker *b, struct zc_mailbox *mb,
-                                       struct zc_waiter *w, uint64_t *looked)
+                                       struct zc_waiter *w, struct search *search)
 {
-    struct zc_group *g = w->group;
     struct zc_message *m;
-    uint64_t before = *looked;
-    while ((m = g != NULL ? zc_group_find(mb, g, looked) : zc_mailbox_peek(mb)) != NULL &&
+    uint64_t before = search->looked;
+    while ((m = zc_rest_next(b, mb, w->group, &search->looked, &search->scarce)) != NULL &&
            m->expires.ns <= b->now.mono.ns) {
         mb->waiting++; /* keeps the mailbox while its last message goes */
         zc_message_expire(b, m);
         mb->waiting--;
     }
-    w->session->cost += (uint32_t)((*looked - before) / LOOKS_COST);
+    w->session->cost += (uint32_t)((search->looked - before) / LOOKS_COST);
     return m;
 }
 
-/* The waiter who came first of those for whom there is something, and that. */
-static struct zc_waiter *next_pair(struct zc_broker *b, struct zc_mailbox *mb, uint64_t *looked,
-                                   struct zc_message **ret_message)
+/* The waiter who came first of those for whom there is something, and that; NULL: there is no
+ * memory for it. */
+static struct zc_waiter *next_pair(struct zc_broker *b, struct zc_mailbox *mb,
+                                   struct search *search, struct zc_message **ret_message)
 {
     struct zc_waiter *best = first_in(&mb->line);
-    if (best != NULL && (*ret_message = next_message(b, mb, best, looked)) == NULL)
+    if (best != NULL && (*ret_message = next_message(b, mb, best, search)) == NULL &&
+        !search->scarce)
         return NULL; /* nothing at all is there */
     for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
         struct zc_group *g = ZC_CONTAINER(l, struct zc_group, link);
         struct zc_waiter *w = first_in(&g->line);
         struct zc_message *m;
         if (w == NULL || (best != NULL && best->turn < w->turn) ||
-            (m = next_message(b, mb, w, looked)) == NULL)
+            ((m = next_message(b, mb, w, search)) == NULL && !search->scarce))
             continue;
         best = w;
         *ret_message = m;
@@ -235,13 +244,13 @@ static uint32_t holds(const struct zc_session *s)
 }
 
 static void give_leases(struct zc_broker *b, struct zc_mailbox *mb, struct zc_waiter *w,
-                        uint64_t *looked)
+                        struct search *search)
 {
     uint32_t max = w->max > 0 ? w->max : 1;
     struct zc_session *s = w->session;
     struct zc_held *last = NULL;
     struct zc_message *m;
-    for (uint32_t i = 0; i < max && (m = next_message(b, mb, w, looked)) != NULL; i++) {
+    for (uint32_t i = 0; i < max && (m = next_message(b, mb, w, search)) != NULL; i++) {
         if (holds(s) >= ZC_BROKER_LEASES_MAX || (i > 0 && s->congested))
             break;
         struct zc_held *h = give_one_lease(b, w, m);
@@ -264,16 +273,19 @@ void zc_gift_dispatch(struct zc_broker *b, struct zc_mailbox *mb)
     mb->waiting++; /* keeps the mailbox until the end of the loop */
     struct zc_waiter *w;
     struct zc_message *m;
-    uint64_t looked = 0;
+    struct search search = {0};
     zc_list_remove(&mb->dispatch);
-    while (looked < LOOKS_MAX && (w = next_pair(b, mb, &looked, &m)) != NULL) {
-        if (w->op == ZC_GIFT_TAKE)
+    while (search.looked < LOOKS_MAX && (w = next_pair(b, mb, &search, &m)) != NULL) {
+        if (m == NULL)
+            zc_reply_gift_err(b, w->session, zc_slice(w->id, w->id_len), "unavailable",
+                              ZC_OP_NO_MEMORY);
+        else if (w->op == ZC_GIFT_TAKE)
             give_take(b, w, m);
         else
-            give_leases(b, mb, w, &looked);
+            give_leases(b, mb, w, &search);
         zc_gift_waiter_free(b, w);
     }
-    if (looked >= LOOKS_MAX)
+    if (search.looked >= LOOKS_MAX)
         zc_broker_want_dispatch(b, mb);
     mb->waiting--;
     zc_broker_reap(b, mb);

@@ -179,6 +179,24 @@ struct zc_message *zc_group_find(struct zc_mailbox *mb, struct zc_group *g, uint
     return back != NULL && (m == NULL || back->seq < m->seq) ? back : m;
 }
 
+struct zc_row *zc_group_find_row(const struct zc_mailbox *mb, struct zc_group *g, uint64_t *looked)
+{
+    struct zc_row *r = zc_rows_from(&mb->rows, g->row_seq);
+    for (; r != NULL && !zc_filter_allows(g->filter, zc_row_from(r));
+         r = zc_rows_next(&mb->rows, r))
+        ++*looked;
+    g->row_seq = r != NULL ? zc_row_seq(r) : zc_rows_last(&mb->rows) + 1;
+    return r;
+}
+
+void zc_group_rested(struct zc_mailbox *mb, uint64_t seq)
+{
+    for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
+        if (at(l)->row_seq > seq)
+            at(l)->row_seq = seq;
+    }
+}
+
 void zc_group_pushed(struct zc_mailbox *mb, struct zc_message *m)
 {
     for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
@@ -233,6 +251,15 @@ bool zc_group_wants(const struct zc_mailbox *mb, uint64_t from)
 {
     for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
         if (at(l)->waiting > 0 && zc_filter_allows(at(l)->filter, from))
+            return true;
+    }
+    return false;
+}
+
+bool zc_group_awaits(const struct zc_mailbox *mb, uint64_t from)
+{
+    for (struct zc_list *l = mb->groups.next; l != &mb->groups; l = l->next) {
+        if (!zc_list_empty(&at(l)->line.waiters) && zc_filter_allows(at(l)->filter, from))
             return true;
     }
     return false;

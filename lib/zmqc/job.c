@@ -8,6 +8,7 @@
 #include "zmqc/message.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
+#include "zmqc/rest.h"
 #include "zmqc/walk.h"
 
 void zc_job_make_ready(struct zc_broker *b, struct zc_job *j)
@@ -106,6 +107,11 @@ void zc_job_free_dead(struct zc_broker *b)
 static bool purge_step(struct zc_broker *b, struct zc_job *j)
 {
     struct zc_message *found[ZC_JOB_STEP];
+    if (!zc_rest_wake_first(b, j->from, j->limit, ZC_JOB_STEP)) {
+        j->err = ZC_ENOMEM;
+        j->stopped = true;
+        return true;
+    }
     uint32_t n = zc_walk_collect(j->from, j->limit, true, found, ZC_JOB_STEP);
     j->stopped = n < ZC_JOB_STEP;
     if (n == 0)

@@ -3,6 +3,7 @@
 
 #include "zmqc/job.h"
 #include "zmqc/message.h"
+#include "zmqc/rest.h"
 #include "zmqc/transfer.h"
 #include "zmqc/walk.h"
 
@@ -57,6 +58,11 @@ bool zc_job_move_step(struct zc_broker *b, struct zc_job *j)
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < ZC_JOB_STEP && bytes < ZC_JOB_STEP_BYTES; i++) {
         if (at == n) {
+            if (!zc_rest_wake_first(b, j->from, j->limit, cap)) {
+                j->err = ZC_ENOMEM;
+                j->stopped = true;
+                break;
+            }
             n = zc_walk_collect(j->from, j->limit, true, found, cap);
             at = 0;
             cap = cap * 2 < ZC_JOB_STEP ? cap * 2 : ZC_JOB_STEP;

@@ -6,7 +6,30 @@
 #include "zmqc/job.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
+#include "zmqc/rest.h"
 #include "zmqc/walk.h"
+
+static void look_at(struct zc_job *j, const struct zc_message *m)
+{
+    struct zc_job_look *look = &j->looks[j->looks_len++];
+    *look = (struct zc_job_look){
+        .place = m->place, .seq = m->seq, .body_len = m->body_len, .attempt = m->attempt};
+    if (m->body != NULL)
+        look->body = zc_block_ref(m->body);
+}
+
+/* False: no memory. */
+static bool look_at_row(struct zc_job *j, const struct zc_row *row)
+{
+    struct zc_job_look *look = &j->looks[j->looks_len];
+    *look = (struct zc_job_look){.seq = zc_row_seq(row), .body_len = row->body_len};
+    if (!zc_row_chunk(row)->packed)
+        look->place = row->place;
+    else if ((look->body = zc_rest_body(row)) == NULL)
+        return false;
+    j->looks_len++;
+    return true;
+}
 
 bool zc_job_peek_collect(struct zc_broker *b, struct zc_job *j)
 {
@@ -14,18 +37,22 @@ bool zc_job_peek_collect(struct zc_broker *b, struct zc_job *j)
     while ((m = zc_mailbox_peek(j->from)) != NULL && m->expires.ns <= b->now.mono.ns)
         zc_message_expire(b, m); /* else one that is over could hide one that is not */
     uint32_t n = zc_walk_collect(j->from, j->limit, false, found, (uint32_t)j->left);
-    j->looks = calloc(n + 1, sizeof(*j->looks));
+    const struct zc_rows *rows = &j->from->rows;
+    const struct zc_row *row = zc_rows_from(rows, 0);
+    uint64_t most = n + rows->count < j->left ? n + rows->count : j->left;
+    j->looks = calloc(most + 1, sizeof(*j->looks));
     if (j->looks == NULL)
         return false;
-    for (uint32_t i = 0; i < n; i++) {
-        m = found[i];
-        if (m->expires.ns <= b->now.mono.ns)
+    for (uint32_t i = 0; j->looks_len < most && (i < n || row != NULL);) {
+        if (row != NULL && (i == n || zc_row_seq(row) < found[i]->seq)) {
+            if (!look_at_row(j, row))
+                return false;
+            row = zc_rows_next(rows, row);
             continue;
-        struct zc_job_look *look = &j->looks[j->looks_len++];
-        *look = (struct zc_job_look){
-            .place = m->place, .seq = m->seq, .body_len = m->body_len, .attempt = m->attempt};
-        if (m->body != NULL)
-            look->body = zc_block_ref(m->body);
+        }
+        m = found[i++];
+        if (m->expires.ns > b->now.mono.ns)
+            look_at(j, m);
     }
     j->session->cost += j->looks_len;
     return true;
@@ -76,6 +103,12 @@ static struct zc_message *find(const struct zc_mailbox *mb, uint64_t seq)
 /* The read of a look failed: its record may have moved since the peek came. */
 static bool look_again(struct zc_broker *b, struct zc_job *j, struct zc_job_look *look)
 {
+    struct zc_row *row = zc_rows_from(&j->from->rows, look->seq);
+    if (row != NULL && zc_row_seq(row) == look->seq) {
+        bool moved = row->place != look->place;
+        look->place = row->place;
+        return moved && zc_job_read(b, j, row->place, row->body_len);
+    }
     struct zc_message *m = find(j->from, look->seq);
     j->session->cost += j->from->queued / 16;
     if (m == NULL || m->place == look->place)

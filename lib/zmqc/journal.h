@@ -29,7 +29,8 @@ struct zc_journal {
     /* zc_broker_read_done follows with the cookie. */
     int (*read)(void *arg, uint64_t place, size_t body_len, void *cookie);
     void (*forget)(void *arg, uint64_t place);
-    /* While records are restored: the one at place is kept, and its place in *owner. */
+    /* The record at place is kept (while records are restored), and its place from now on in *owner
+     * and no more where it was. */
     void (*own)(void *arg, uint64_t place, uint64_t *owner);
     /* Answer to zc_broker_move: the record goes to the head of the log. A ticket, or a negative
      * zc_err: it is asked for again. */

@@ -32,6 +32,7 @@ void zc_mailbox_free(struct zc_mailbox *mb)
     zc_list_remove(&mb->dispatch);
     zc_group_free_all(mb);
     zc_heap_done(&mb->returned);
+    zc_rows_done(&mb->rows);
     free(mb);
 }
 
@@ -60,6 +61,16 @@ void zc_mailbox_set_state(struct zc_mailbox *mb, struct zc_message *m, enum zc_m
     zc_mailbox_count(mb, m, 1);
 }
 
+int zc_mailbox_join(struct zc_mailbox *mb, struct zc_message *m)
+{
+    m->order = (struct zc_timer){0};
+    int err = zc_heap_set(&mb->returned, &m->order, (struct zc_mono){(int64_t)m->seq});
+    m->returned = err == 0;
+    if (err == 0)
+        zc_group_returned(mb, m);
+    return err;
+}
+
 /* Into the queue before the first that is younger; the last one is. */
 static void squeeze_in(struct zc_mailbox *mb, struct zc_message *m)
 {
@@ -79,10 +90,9 @@ static void line_up(struct zc_mailbox *mb, struct zc_message *m)
         zc_group_pushed(mb, m);
         return;
     }
-    m->order = (struct zc_timer){0};
-    m->returned = zc_heap_set(&mb->returned, &m->order, (struct zc_mono){(int64_t)m->seq}) == 0;
-    if (!m->returned)
-        squeeze_in(mb, m);
+    if (zc_mailbox_join(mb, m) == 0)
+        return;
+    squeeze_in(mb, m);
     zc_group_returned(mb, m);
 }
 
@@ -103,7 +113,7 @@ struct zc_message *zc_mailbox_peek(const struct zc_mailbox *mb)
     return a->seq < b->seq ? a : b;
 }
 
-void zc_mailbox_take_out(struct zc_mailbox *mb, struct zc_message *m, enum zc_message_state state)
+void zc_mailbox_leave(struct zc_mailbox *mb, struct zc_message *m)
 {
     zc_group_leaving(mb, m);
     if (m->returned) {
@@ -113,5 +123,10 @@ void zc_mailbox_take_out(struct zc_mailbox *mb, struct zc_message *m, enum zc_me
     } else {
         zc_list_remove(&m->link);
     }
+}
+
+void zc_mailbox_take_out(struct zc_mailbox *mb, struct zc_message *m, enum zc_message_state state)
+{
+    zc_mailbox_leave(mb, m);
     zc_mailbox_set_state(mb, m, state);
 }

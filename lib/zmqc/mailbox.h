@@ -8,8 +8,9 @@
  * REMOVING
  *
  * New messages join `queue`, a list in sequence order. What returns or was delayed joins
- * `returned`, a heap by sequence number. The next message is the lower of both heads, so everything
- * keeps its original place at O(1) for the usual path and O(log n) for returns.
+ * `returned`, a heap by sequence number. What merely waits is in `rows`, see rest.h. The next
+ * message is the lowest of the three heads, so everything keeps its original place at O(1) for the
+ * usual path and O(log n) for returns.
  */
 #ifndef ZC_ZMQC_MAILBOX_H
 #define ZC_ZMQC_MAILBOX_H
@@ -21,6 +22,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "zmqc/rows.h"
 
 struct zc_delivery;
 struct zc_mailbox;
@@ -87,6 +89,7 @@ struct zc_mailbox {
     struct zc_list dispatch; /* linked while waiters and messages should be matched */
     struct zc_list queue;
     struct zc_heap returned;
+    struct zc_rows rows;
     struct zc_line_up line; /* waiters without a filter */
     struct zc_list groups;  /* those with one, see group.h */
     struct zc_list later;   /* DELAYED messages */
@@ -120,7 +123,11 @@ static inline bool zc_mailbox_full(const struct zc_mailbox *mb, uint64_t cap)
 /* Enters m at its sequence number: state QUEUED. Without memory for `returned`, it goes into the
  * queue, at a walk through it. */
 void zc_mailbox_enter(struct zc_mailbox *mb, struct zc_message *m);
-/* Lowest sequence number that is QUEUED, or NULL. */
+/* A QUEUED message, counted, that is nowhere in the order joins what returned. */
+ZC_MUST_CHECK int zc_mailbox_join(struct zc_mailbox *mb, struct zc_message *m);
+/* It leaves the order and stays counted. */
+void zc_mailbox_leave(struct zc_mailbox *mb, struct zc_message *m);
+/* Lowest sequence number that is QUEUED and no row, or NULL. */
 struct zc_message *zc_mailbox_peek(const struct zc_mailbox *mb);
 /* Takes a QUEUED message out of the order. Its state and counts become those of `state`. */
 void zc_mailbox_take_out(struct zc_mailbox *mb, struct zc_message *m, enum zc_message_state state);

@@ -8,6 +8,7 @@
 #include "base/le.h"
 #include "zmqc/filter.h"
 #include "zmqc/gift.h"
+#include "zmqc/rest.h"
 #include "zmqc/scope.h"
 #include "zmqc/seen.h"
 #include "zmqc/settle.h"
@@ -70,6 +71,7 @@ struct zc_message *zc_message_new(struct zc_broker *b, struct zc_mailbox *mb, ui
     m->due = m->expires = ZC_NEVER;
     m->state = ZC_MESSAGE_PENDING;
     b->hot_bytes += m->body_len;
+    b->hot_count += body != NULL;
     zc_mailbox_count(mb, m, 1);
     return m;
 }
@@ -79,6 +81,7 @@ static void drop_body(struct zc_broker *b, struct zc_message *m)
     if (m->body == NULL)
         return;
     b->hot_bytes -= m->body->len;
+    b->hot_count--;
     zc_block_unref(m->body);
     m->body = NULL;
 }
@@ -89,6 +92,7 @@ void zc_message_set_body(struct zc_broker *b, struct zc_message *m, struct zc_bl
     m->body = body;
     m->body_len = body->len;
     b->hot_bytes += body->len;
+    b->hot_count++;
 }
 
 void zc_message_free(struct zc_broker *b, struct zc_message *m)
@@ -144,7 +148,7 @@ void zc_message_recall_scoped(struct zc_broker *b, struct zc_message *m)
     if (!m->scoped || m->deduped)
         return;
     scoped_key(b, m->id_tag, key);
-    if (zc_message_by_key(b, key) == NULL)
+    if (!zc_rest_known(b, key))
         (void)!zc_message_remember(b, m, key); /* without memory a duplicate is possible */
 }
 
@@ -168,7 +172,7 @@ struct zc_message *zc_message_by_key(const struct zc_broker *b, const uint64_t k
     struct zc_map_node *n = zc_map_first(&b->ids, key[0]);
     for (; n != NULL; n = zc_map_next(n)) {
         struct zc_message *m = ZC_CONTAINER(n, struct zc_message, by_id);
-        if (m->id_tag == key[1])
+        if ((uint16_t)m->id_tag == (uint16_t)key[1]) /* as much as a row keeps */
             return m;
     }
     return NULL;
@@ -194,7 +198,7 @@ void zc_message_recall_id(struct zc_broker *b, struct zc_message *m)
     zc_message_key(b, m->mailbox, item.id, key);
     if (m->scoped)
         m->id_tag = key[1];
-    if (zc_message_by_key(b, key) == NULL)
+    if (!zc_rest_known(b, key))
         (void)!zc_message_remember(b, m, key); /* without memory a duplicate is possible */
 }
 
@@ -208,7 +212,7 @@ void zc_message_forget_id(struct zc_broker *b, struct zc_message *m)
 void zc_message_cool(struct zc_broker *b, struct zc_message *m)
 {
     if (b->journal != NULL && m->place != 0 && m->state != ZC_MESSAGE_PENDING &&
-        b->hot_bytes > b->limits.hot_bytes)
+        (b->hot_bytes > b->limits.hot_bytes || b->hot_count > b->limits.hot_messages))
         drop_body(b, m);
 }
 
@@ -258,7 +262,7 @@ void zc_message_show(struct zc_broker *b, struct zc_message *m)
     }
     if (m->due.ns != ZC_NEVER.ns || m->expires.ns != ZC_NEVER.ns)
         arm(b, m);
-    zc_message_cool(b, m);
+    zc_rest(b, m);
 }
 
 void zc_message_tick(struct zc_broker *b, struct zc_message *m)

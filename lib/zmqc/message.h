@@ -18,9 +18,10 @@ void zc_message_enter(struct zc_broker *b, struct zc_message *m);
 void zc_message_take_out(struct zc_broker *b, struct zc_message *m, enum zc_message_state state);
 void zc_message_set_state(struct zc_broker *b, struct zc_message *m, enum zc_message_state state);
 
-/* 128-bit key of (mailbox, message id) under the broker's secret keys. */
+/* Key of (mailbox, message id) under the broker's secret keys; 80 bits of it are compared. */
 void zc_message_key(struct zc_broker *b, const struct zc_mailbox *mb, struct zc_slice message_id,
                     uint64_t ret_key[2]);
+/* No row. */
 struct zc_message *zc_message_by_key(const struct zc_broker *b, const uint64_t key[2]);
 /* ZC_ENOMEM: not remembered. */
 ZC_MUST_CHECK int zc_message_remember(struct zc_broker *b, struct zc_message *m,

@@ -149,6 +149,8 @@ static enum outcome store(struct zc_broker *b, struct zc_session *s, struct zc_m
             *ret_ticket = zc_settle_last(b);
         return KNOWN;
     }
+    if (m->id.len > 0 && zc_row_ids_find(&b->row_ids, key) != NULL)
+        return KNOWN;
     if (s->scope != NULL && !request && m->id.len > 0 && zc_seen_has(b, key[1]))
         return KNOWN;
     if (!request && m->condition.len > 0 &&

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
+#include "zmqc/rest.h"
 
 #define LIST_MAX 1000
 
@@ -42,8 +43,8 @@ static int put_numbers(struct zc_buf *j, const struct numbers *n)
 /* Age of the message that is next, in ms. */
 static uint64_t oldest_ms(const struct zc_broker *b, const struct zc_mailbox *mb)
 {
-    struct zc_message *m = zc_mailbox_peek(mb);
-    return m != NULL && m->at_ms < b->now.wall.ms ? (uint64_t)(b->now.wall.ms - m->at_ms) : 0;
+    int64_t at_ms = zc_rest_oldest_ms(b, mb);
+    return at_ms < b->now.wall.ms ? (uint64_t)(b->now.wall.ms - at_ms) : 0;
 }
 
 void zc_op_stat(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* The byte behind each place that the log knows. */
-enum zc_owner { ZC_OWNER_MESSAGE, ZC_OWNER_BINDING, ZC_OWNER_SEEN };
+enum zc_owner { ZC_OWNER_MESSAGE, ZC_OWNER_BINDING, ZC_OWNER_SEEN, ZC_OWNER_ROW };
 
 struct zc_setting {
     uint64_t place; /* 0: not in the log */

@@ -8,6 +8,7 @@
 #include "zmqc/gift.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
+#include "zmqc/rest.h"
 #include "zmqc/seen.h"
 #include "zmqc/transfer.h"
 
@@ -209,11 +210,12 @@ void zc_settle_read_done(struct zc_broker *b, struct zc_message *m, struct zc_bl
     } else {
         m->body = body;
         b->hot_bytes += body->len;
+        b->hot_count++;
     }
     if (m->settled)
         zc_settle_forget(b, m);
     if (m->orphan)
         zc_settle_revive(b, m);
     else if (m->state == ZC_MESSAGE_QUEUED || m->state == ZC_MESSAGE_DELAYED)
-        zc_message_cool(b, m);
+        zc_rest(b, m);
 }

@@ -128,4 +128,6 @@ void profile_choose(struct profile *p, uint64_t seed, struct rnd *r)
     default:
         break;
     }
+    /* Most messages are at rest as soon as nobody waits for them. */
+    p->hub.hot_messages = rnd_one_in(r, 4) ? 1000 : (uint64_t)rnd_below(r, 6);
 }

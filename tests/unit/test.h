@@ -19,6 +19,8 @@ struct test {
 
 static struct test *test_first, **test_tail = &test_first;
 static int test_faults;
+/* Each test runs so often; a header may want more, and look which round it is. */
+static int test_rounds = 1, test_round;
 
 #define TEST(id)                                                                                   \
     static void test_##id(void);                                                                   \
@@ -54,10 +56,11 @@ int main(int argc, char **argv)
         if (argc > 1 && strcmp(argv[1], t->name) != 0)
             continue;
         test_faults = 0;
-        t->run();
+        for (test_round = 0; test_faults == 0 && test_round < test_rounds; test_round++)
+            t->run();
         if (test_faults > 0) {
             failed++;
-            printf("FAIL %s\n", t->name);
+            printf("FAIL %s, round %d of %d\n", t->name, test_round, test_rounds);
         } else {
             passed++;
         }

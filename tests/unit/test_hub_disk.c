@@ -83,6 +83,7 @@ static void open_hub(void)
     zc_hub_config_default(&c);
     c.durable = true;
     c.hot_bytes = hot_bytes;
+    c.hot_messages = bus_hot_messages();
     c.heartbeat_ms = 0;
     c.storage_path = "/";
     c.log.segment_bytes = 65536;

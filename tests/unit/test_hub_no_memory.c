@@ -106,6 +106,7 @@ static bool try_open(void)
     zc_hub_config_default(&c);
     c.durable = true;
     c.hot_bytes = 20000; /* most bodies leave memory */
+    c.hot_messages = bus_hot_messages();
     c.heartbeat_ms = 0;
     c.storage_path = "/";
     c.log.segment_bytes = 65536;

@@ -79,7 +79,8 @@ static void start(void)
                                       .sessions_max = 100,
                                       .session_bytes = 1 << 20,
                                       .output_bytes = 4 << 20,
-                                      .hot_bytes = 1 << 20};
+                                      .hot_bytes = 1 << 20,
+                                      .hot_messages = 1000};
     ticket = 0;
     forgotten = 0;
     room = 1000;
