@@ -36,7 +36,7 @@ class Node(container.Machine):
 
     def __init__(self, name, made):
         super().__init__("-" + name)
-        self.role, self.leader = name, None
+        self.role = name
         for unit in os.listdir(self.path("units")):
             if unit.startswith("zmqcat"):
                 os.unlink(self.path("units", unit))
@@ -93,17 +93,6 @@ class Node(container.Machine):
     def start_container(self):
         super().start("--network-namespace-path=/run/netns/" + self.name)
 
-    def find_leader(self):
-        if self.process.poll() is not None:
-            self.judge_missing("the container ended", False)
-        pid = self.process.pid
-        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-            for child in f.read().split():
-                with contextlib.suppress(OSError), open("/proc/%s/comm" % child) as comm:
-                    if comm.read() == "systemd\n":
-                        self.leader = child
-        return self.leader is not None
-
     def run(self, command):
         path = "%s:/usr/bin:/usr/sbin" % container.BIN
         return subprocess.run(
@@ -140,7 +129,7 @@ class Node(container.Machine):
         self.wait_until_succeeds("systemctl is-active " + unit)
 
     def crash(self):
-        self.succeed("systemctl kill -s KILL zmqcat-hub.service")
+        self.succeed("systemctl kill --kill-who=main -s KILL zmqcat-hub.service")
 
     def start(self):
         """It was not gone."""

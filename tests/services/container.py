@@ -1,7 +1,7 @@
 """A container that boots a real systemd as PID 1 on this machine's own read-only /usr, with an
 empty /etc, the units as `make install` would write them, and the programs of the build in a folder
 of /run. What the tests of the services share."""
-import glob, os, shutil, subprocess, sys
+import contextlib, glob, os, shutil, signal, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
@@ -43,7 +43,7 @@ class Machine:
             harness.skip("needs root and systemd-nspawn")
         self.name = "zt%d%s" % (os.getpid(), suffix)
         self.dir = harness.tempdir()
-        self.process = None
+        self.process = self.leader = None
         os.chmod(self.dir, 0o755)
         for name in ("units/multi-user.target.wants", "payload/bin", "result"):
             os.makedirs(os.path.join(self.dir, name))
@@ -67,16 +67,33 @@ class Machine:
         write(self.path("units", name), text)
         os.symlink("../" + name, self.path("units/multi-user.target.wants", name))
 
-    def start(self, network="--private-network"):
+    def start(self, network="--private-network", more=()):
         argv = ["systemd-nspawn", "-q", "--volatile=yes", "-D", "/", "-M", self.name,
                 "--register=no", "--keep-unit", network,
                 "--bind=%s:/etc/systemd/system" % self.path("units"),
                 "--bind-ro=%s:/etc/systemd/system-preset/00-none.preset" % self.path("none.preset"),
                 "--bind-ro=%s:%s" % (self.path("payload"), PAYLOAD),
-                "--bind=%s:/run/result" % self.path("result"), "--console=pipe", "-b"]
+                "--bind=%s:/run/result" % self.path("result"), "--console=pipe", *more, "-b"]
         with open(self.path("console"), "wb") as console:
             self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=console,
                                             stderr=subprocess.STDOUT)
+
+    def find_leader(self):
+        """PID 1 of the container, seen from here, once it runs systemd."""
+        if self.process.poll() is not None:
+            self.judge_missing("the container ended", False)
+        pid = self.process.pid
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+            for child in f.read().split():
+                with contextlib.suppress(OSError), open("/proc/%s/comm" % child) as comm:
+                    if comm.read() == "systemd\n":
+                        self.leader = child
+        return self.leader is not None
+
+    def cut(self):
+        """All that runs there ends at once."""
+        os.kill(int(self.leader), signal.SIGKILL)
+        self.process.wait(20 * SLOW)
 
     def console(self):
         with open(self.path("console"), errors="replace") as f:

@@ -1,55 +1,21 @@
 """Runs inside the container of test_systemd.py, as root under a real systemd.
 
 Each check is a function; what it raises goes to RESULT/checks.json. The order matters: later checks
-use what earlier ones left. Python's own library, tests/harness.py and tests/program.py only.
+use what earlier ones left.
 """
-import json, os, pwd, re, signal, socket, stat, subprocess, sys, threading, time, traceback
+import json, os, pwd, re, stat, subprocess, sys, threading, time
 
 PAYLOAD, RESULT = sys.argv[1], sys.argv[2]
 sys.path.insert(0, PAYLOAD)
 from harness import Closed, Conn, wait_for
+from manager import HUB, SPOKE, Bus, as_user, equal, run, run_checks, said, show, systemctl
+from manager import write_results
 
 BUS, CONTROL = "/run/zmqcat/zmqcat.sock", "/run/zmqcat/control.sock"
 UNITS = ("zmqcat-hub.socket", "zmqcat-hub-control.socket")
-HUB = "zmqcat-hub.service"
-SPOKE = "zmqcat-spoke.service"
 SPOKE_UNITS = ("zmqcat-spoke.socket", "zmqcat-spoke-control.socket")
 TOKEN = "/etc/credstore/token"
 DROP_IN = "/etc/systemd/system/zmqcat-hub.service.d/test.conf"
-
-
-def run(argv, **more):
-    return subprocess.run(argv, capture_output=True, text=True, **more)
-
-
-def systemctl(*args, check=True):
-    return run(["systemctl"] + list(args), check=check).stdout
-
-
-def show(name, unit=HUB):
-    return systemctl("show", "-P", name, unit).strip()
-
-
-def equal(got, want):
-    assert got == want, "got %r, want %r" % (got, want)
-
-
-def as_user(name, what):
-    """Runs what() in a child with only that user's rights; True when it returned something true."""
-    pid = os.fork()
-    if pid == 0:
-        code = 2
-        try:
-            user = pwd.getpwnam(name)
-            os.initgroups(name, user.pw_gid)
-            os.setgid(user.pw_gid)
-            os.setuid(user.pw_uid)
-            code = 0 if what() else 1
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def refused(path):
@@ -60,28 +26,8 @@ def refused(path):
         return True
 
 
-def put(name, text):
-    c = Conn(BUS)
-    try:
-        return c.put(name, text)["op"] == "ok"
-    finally:
-        c.close()
-
-
-def take(name):
-    c = Conn(BUS)
-    try:
-        return c.call(v=1, op="take", id="t", name=name)
-    finally:
-        c.close()
-
-
-def depth(name):
-    c = Conn(BUS)
-    try:
-        return c.call(v=1, op="stat", id="s", name=name)["result"]["depth"]
-    finally:
-        c.close()
+bus = Bus(BUS)
+put, take, depth = bus.put, bus.take, bus.depth
 
 
 def socket_inodes():
@@ -218,9 +164,9 @@ def check_watchdog():
 def check_journal():
     out = run(["journalctl", "-u", HUB, "-o", "json"]).stdout
     lines = [json.loads(l) for l in out.splitlines()]
-    bus = [l for l in lines if l["MESSAGE"] == "local bus at unix://" + BUS]
-    assert bus, [l["MESSAGE"] for l in lines]
-    equal({l["PRIORITY"] for l in bus}, {"6"})
+    told = [l for l in lines if l["MESSAGE"] == "local bus at unix://" + BUS]
+    assert told, [l["MESSAGE"] for l in lines]
+    equal({l["PRIORITY"] for l in told}, {"6"})
     assert not [l for l in lines if l["MESSAGE"].startswith("<")]
 
 
@@ -316,8 +262,8 @@ def check_crash_comes_back():
 
 
 def check_unusable_configuration_does_not_storm():
-    """One attempt. Clients that knock bring another one every few seconds, which says the same line;
-    the sockets stay, and the clients are served as soon as the mistake is mended."""
+    """One attempt. Clients that knock bring another one every few seconds, with the same line; the
+    sockets stay, and the clients are served as soon as the mistake is mended."""
     assert put("patient", "x")
     options = "--local --mailbox /var/lib/zmqcat/mailbox --segment 1"
     drop_in("[Service]\nExecStart=\nExecStart=%s/bin/zmqcat-hub %s\n" % (PAYLOAD, options))
@@ -328,16 +274,14 @@ def check_unusable_configuration_does_not_storm():
     time.sleep(4)
     equal(show("ExecMainStartTimestampMonotonic"), started)
 
-    def said():
-        run(["journalctl", "--sync"])
-        out = run(["journalctl", "-b", "-o", "cat", "_SYSTEMD_UNIT=" + HUB]).stdout
-        return out.count('--segment "1"')
-    equal(said(), 1)
+    def named():
+        return len([l for l in said(HUB) if '--segment "1"' in l])
+    equal(named(), 1)
     knocking = [Conn(BUS) for _ in range(3)]
     for c in knocking:
         c.send(v=1, op="stat", id="k", name="patient")
     time.sleep(8)
-    assert 2 <= said() <= 5, said()
+    assert 2 <= named() <= 5, said(HUB)
     equal([show("ActiveState", u) for u in UNITS], ["active", "active"])
     os.unlink(DROP_IN)
     systemctl("daemon-reload")
@@ -447,26 +391,6 @@ def check_hub_and_spoke_exclude_each_other():
         p.wait()
 
 
-def main():
-    results = {}
-    checks = [(n[6:], f) for n, f in globals().items() if n.startswith("check_")]
-    if not os.path.exists(os.path.join(PAYLOAD, "bin", "zmqcat")):
-        checks = [c for c in checks if c[0] != "command"]
+if __name__ == "__main__":
     run(["ip", "link", "set", "lo", "up"])
-    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError("the check hangs")))
-    for name, check in checks:
-        signal.alarm(30)
-        try:
-            check()
-            results[name] = "ok"
-        except BaseException:
-            results[name] = traceback.format_exc()
-        signal.alarm(0)
-        with open(RESULT + "/checks.json", "w") as f:
-            json.dump(results, f)
-    if set(results.values()) != {"ok"}:
-        with open(RESULT + "/journal", "w") as f:
-            subprocess.run(["journalctl", "-b", "--no-pager"], stdout=f)
-
-
-main()
+    run_checks(globals(), write_results(RESULT))

@@ -93,7 +93,7 @@ class Container(unittest.TestCase):
     @classmethod
     def fill_payload(cls):
         payload = cls.machine.path("payload")
-        for name in ("harness.py", "program.py"):
+        for name in ("harness.py", "program.py", "services/manager.py"):
             shutil.copy(os.path.join(ROOT, "tests", name), payload)
         shutil.copy(os.path.join(HERE, "inside_systemd.py"), os.path.join(payload, "inside.py"))
         for name, text in (("run.sh", RUN), ("people.conf", PEOPLE)):

@@ -42,7 +42,7 @@ class Host(Machine):
 
     def __init__(self, role):
         super().__init__("-" + role)
-        self.role, self.leader = role, None
+        self.role = role
         self.unit = "zmqcat-%s.service" % role
         self.sockets = ["zmqcat-%s.socket" % role, "zmqcat-%s-control.socket" % role]
         self.wanted("users.service", USERS)
@@ -56,21 +56,6 @@ class Host(Machine):
         wait_for(self.find_leader, 20)
         wait_for(lambda: self.run("systemctl", "is-active", "multi-user.target",
                                   check=False) == "active\n", 60, 0.1)
-
-    def find_leader(self):
-        """PID 1 of the container, seen from here, once it runs systemd."""
-        if self.process.poll() is not None:
-            self.judge_missing("the container ended", False)
-        pid = self.process.pid
-        try:
-            with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
-                for child in f.read().split():
-                    with open("/proc/%s/comm" % child) as comm:
-                        if comm.read() == "systemd\n":
-                            self.leader = child
-        except (FileNotFoundError, ProcessLookupError):
-            pass  # it has just ended
-        return self.leader is not None
 
     def run(self, *argv, check=True):
         got = subprocess.run(["nsenter", "-t", self.leader, "-a"] + list(argv), text=True,

@@ -1,0 +1,200 @@
+"""The units of scenario.py and after_cut.py: the hub as it is installed, with a drop-in that gives
+it a tunnel; further hubs and spokes as copies under other names and paths, since one host has one; a
+relay. Runs inside the machine."""
+import contextlib, json, os, re, subprocess, sys
+
+from harness import Conn, wait_for
+from manager import Bus, put_file, run, run_checks, systemctl
+
+PAYLOAD, RESULT = sys.argv[1], sys.argv[2]
+# What outlives the power cut; mounted before this runs.
+KEPT = "/srv/kept"
+BIN, UNITS = PAYLOAD + "/bin", "/etc/systemd/system"
+HUB_BUS, HUB_CONTROL = "/run/zmqcat/zmqcat.sock", "/run/zmqcat/control.sock"
+RELAY, MAP = "relay.service", "/var/lib/relay/map.json"
+# On the disk that is kept: the user zmqcat must be able to read it.
+ALLOW = KEPT + "/etc/allow"
+RELAY_UNIT = """[Service]
+ExecStart=%s/relay --dir /var/lib/relay --port 443
+""" % BIN
+PEOPLE = "u member -\nm member zmqcat\nu stranger -\n"
+
+token = old_token = ""
+
+
+def sockets(name):
+    return [name + ".socket", name + "-control.socket"]
+
+
+def shipped(name):
+    with open(os.path.join(PAYLOAD, "units", name)) as f:
+        return f.read()
+
+
+def hub_drop_in(more="", lines=""):
+    """A tunnel, and an allow list; a later --mailbox wins."""
+    put_file("%s/zmqcat-hub.service.d/test.conf" % UNITS, """[Service]
+ExecStart=
+ExecStart=%s/zmqcat-hub --mailbox /var/lib/zmqcat/mailbox --derp-map %s --allow-file %s %s
+%s""" % (BIN, MAP, ALLOW, more, lines))
+    systemctl("daemon-reload")
+
+
+def copied(role, name, text):
+    """A unit under another name, with paths of its own."""
+    program = "%s/zmqcat-%s" % (BIN, role)
+    text = text.replace(program, "PROGRAM").replace("zmqcat-" + role, name)
+    text = text.replace("PROGRAM", program).replace("/run/zmqcat/", "/run/%s/" % name)
+    text = text.replace("/var/lib/zmqcat/", "/var/lib/%s/" % name)
+    text = text.replace("StateDirectory=zmqcat", "StateDirectory=" + name)
+    text = text.replace("zmqcat reload", "zmqcat reload --control /run/%s/control.sock" % name)
+    return re.sub(r"(?m)^(Conflicts|After=zmqcat-hub|Alias).*\n", "", text)
+
+
+class Copy:
+    """A hub or spoke beside the one of the host."""
+
+    def __init__(self, role, letter):
+        self.role, self.name = role, "zq-" + letter
+        self.unit, self.sockets = self.name + ".service", sockets(self.name)
+        self.bus, self.state = Bus("/run/%s/zmqcat.sock" % self.name), "/var/lib/" + self.name
+
+    def write_units(self):
+        for suffix in (".service", ".socket", "-control.socket"):
+            text = shipped("zmqcat-%s%s" % (self.role, suffix))
+            put_file("%s/%s%s" % (UNITS, self.name, suffix), copied(self.role, self.name, text))
+
+    def drop_in(self, lines):
+        path = "%s/%s.d/zz.conf" % (UNITS, self.unit)
+        if lines is None:
+            os.unlink(path)
+        else:
+            put_file(path, "[Service]\n" + lines)
+        systemctl("daemon-reload")
+
+    def start(self):
+        systemctl("start", *self.sockets)
+        systemctl("start", self.unit)
+
+    def stop(self):
+        systemctl("stop", self.unit, *self.sockets)
+
+    def status(self):
+        c = Conn("/run/%s/control.sock" % self.name, timeout=20)
+        try:
+            return c.call(v=1, op="status", id="s")["result"]["tunnel"]
+        finally:
+            c.close()
+
+
+class Hub(Copy):
+    def __init__(self, letter):
+        super().__init__("hub", letter)
+        self.write_units()
+        put_file("%s/%s.d/small.conf" % (UNITS, self.unit), """[Service]
+ExecStart=
+ExecStart=%s/zmqcat-hub --local --mailbox %s/mailbox --segment 64k
+""" % (BIN, self.state))
+        systemctl("daemon-reload")
+
+
+class Spoke(Copy):
+    """One whose token is placed as agenix does it: a file of root, mode 0400, behind a link to the
+    generation."""
+
+    def __init__(self, letter):
+        super().__init__("spoke", letter)
+
+    def secret(self):
+        return os.path.realpath("/run/agenix/%s" % self.name)
+
+    def write_units(self):
+        super().write_units()
+        put_file("%s/%s.d/token.conf" % (UNITS, self.unit), """[Service]
+ExecStart=
+ExecStart=%s/zmqcat-spoke --wait-hub 20s
+LoadCredential=
+LoadCredential=token:/run/agenix/%s
+""" % (BIN, self.name))
+        if self.name == "zq-b":
+            put_file("%s/%s.d/wait.conf" % (UNITS, self.unit), """[Service]
+ExecStart=
+ExecStart=%s/zmqcat-spoke --wait-hub 2s
+""" % BIN)
+
+    def place(self, text):
+        """A new generation with this secret and all the others as they were."""
+        new = 1 + max([int(n) for n in os.listdir("/run/agenix.d")] or [0])
+        folder, old = "/run/agenix.d/%d" % new, os.path.realpath("/run/agenix")
+        os.mkdir(folder, 0o751)
+        if os.path.isdir(old):
+            for name in os.listdir(old):
+                with open(os.path.join(old, name), "rb") as f:
+                    put_file(os.path.join(folder, name), f.read(), 0o400)
+        put_file(os.path.join(folder, self.name), text, 0o400)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink("/run/agenix.new")
+        os.symlink(folder, "/run/agenix.new")
+        os.rename("/run/agenix.new", "/run/agenix")
+        if new > 1:
+            subprocess.run(["rm", "-r", old], check=True)
+
+    def credential(self):
+        with open("/run/credentials/%s/token" % self.unit) as f:
+            return f.read().strip()
+
+    def key(self):
+        """Its node key."""
+        got = run([BIN + "/zmqcat", "nodekey", self.state + "/spoke.key"], check=True)
+        return got.stdout.strip()
+
+    def joined(self, seconds=20):
+        wait_for(lambda: self.status()["state"] == "up", seconds, 0.05)
+
+
+def make():
+    """Users, folders and units; starts nothing."""
+    run(["ip", "link", "set", "lo", "up"])
+    put_file("/run/people.conf", PEOPLE)
+    run(["systemd-sysusers", PAYLOAD + "/zmqcat.conf", "/run/people.conf"], check=True)
+    run(["systemd-tmpfiles", "--create", PAYLOAD + "/zmqcat-tmpfiles.conf"], check=True)
+    for name in ("zmqcat", "relay", "zq-a", "zq-c"):
+        os.makedirs("%s/%s" % (KEPT, name), exist_ok=True)
+        os.makedirs("/var/lib/" + name, exist_ok=True)
+        run(["mount", "--bind", "%s/%s" % (KEPT, name), "/var/lib/" + name], check=True)
+    os.makedirs("/run/agenix.d", exist_ok=True)
+    os.chmod("/run/agenix.d", 0o751)
+    for name in os.listdir(PAYLOAD + "/units"):
+        put_file("%s/%s" % (UNITS, name), shipped(name))
+    put_file("%s/%s" % (UNITS, RELAY), RELAY_UNIT)
+    hub_drop_in()
+    for letter in "abc":
+        Spoke(letter).write_units()
+    systemctl("daemon-reload")
+
+
+def remember(**facts):
+    put_file(KEPT + "/facts", json.dumps(facts))
+    fd = os.open(KEPT + "/facts", os.O_RDONLY)
+    os.fsync(fd)
+    os.close(fd)
+    fd = os.open(KEPT, os.O_RDONLY)
+    os.fsync(fd)
+    os.close(fd)
+
+
+def remembered():
+    with open(KEPT + "/facts") as f:
+        return json.load(f)
+
+
+def tell(results):
+    put_file(RESULT + "/checks.json", json.dumps(results))
+
+
+def main(checks):
+    slow = float(os.environ.get("ZMQCAT_TEST_SLOW", "1"))
+    results = run_checks(checks, tell, 60 * slow, go_on=False)
+    if set(results.values()) != {"ok"}:
+        with open(RESULT + "/journal", "w") as f:
+            subprocess.run(["journalctl", "-b", "--no-pager"], stdout=f)
