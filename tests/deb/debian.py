@@ -1,7 +1,7 @@
 """A Debian host in a container: this machine's own system under a layer in memory, so that packages
 can be installed there with what they depend on, and nothing of it stays. It boots systemd and has a
 network of its own, as the hosts of tests/services/two_hosts.py have."""
-import contextlib, glob, os, re, shutil, subprocess, sys
+import glob, os, re, shutil, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
@@ -19,10 +19,10 @@ SOURCES = ("Makefile", "LICENSE", "README.md", "CHANGELOG.md", "cli", "daemons",
 # No policy of this machine about services, and no identity, counts in the container.
 ENTER = """
 mount -t tmpfs none /mnt
-mkdir /mnt/new /mnt/work /mnt/root
-mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/new,workdir=/mnt/work /mnt/root
-rm -f /mnt/root/usr/sbin/policy-rc.d /mnt/root/etc/machine-id
-exec systemd-nspawn -D /mnt/root "$@"
+mkdir /mnt/new /mnt/work /mnt/all
+mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/new,workdir=/mnt/work /mnt/all
+rm -f /mnt/all/usr/sbin/policy-rc.d /mnt/all/etc/machine-id
+exec systemd-nspawn -D /mnt/all "$@"
 """
 
 
@@ -104,7 +104,7 @@ class DebHost(Host):
                 "--bind=%s:/etc/systemd/system" % self.path("units"),
                 "--bind-ro=%s:/etc/systemd/system-preset/00-none.preset" % self.path("none.preset"),
                 "--bind-ro=%s:%s" % (self.path("payload"), PAYLOAD),
-                "--bind-ro=%s:/root" % self.path("debs"), "--console=pipe", "-b"]
+                "--bind=%s:/root" % self.path("debs"), "--console=pipe", "-b"]
         with open(self.path("console"), "wb") as console:
             self.process = subprocess.Popen(
                 ["unshare", "-m", "--propagation", "private", "sh", "-ec", ENTER, "sh"] + argv,
@@ -120,14 +120,13 @@ class DebHost(Host):
             raise AssertionError("%s: exit %d\n%s" % (command, got.returncode, got.stdout))
         return got.stdout
 
+    def replace_debs(self, deb):
+        for old in glob.glob(self.path("debs/*.deb")):
+            os.unlink(old)
+        shutil.copy(deb, self.path("debs"))
+
     def exists(self, path):
         return os.path.lexists(self.root(path))
 
     def active(self, unit):
         return self.systemctl("is-active", unit, check=False).strip() == "active"
-
-
-def end(hosts):
-    for host in hosts:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            host.end()

@@ -2,7 +2,7 @@
 # serial
 """The Debian packages: what they hold, what lintian says, and the life of one on a host with a real
 systemd: installed, used, upgraded with clients at the door, removed, purged."""
-import os, re, shutil, stat, subprocess, sys, threading, unittest
+import contextlib, os, re, shutil, stat, subprocess, sys, threading, unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import debian
@@ -84,12 +84,11 @@ class Door(threading.Thread):
 
     def run(self):
         while not self.stop.is_set():
+            name = "door%d" % (self.done // 1000)
             try:
-                c = Conn(self.path, timeout=30 * SLOW)
-                # One whose hub stops between its connection and its put is told so, and comes again.
-                name = "door%d" % (self.done // 1000)
-                self.done += c.call(v=1, op="put", id="p", name=name, text="x")["op"] == "ok"
-                c.close()
+                # One whose hub stops after it has connected is told so, and comes again.
+                with contextlib.closing(Conn(self.path, timeout=30 * SLOW)) as c:
+                    self.done += c.call(v=1, op="put", id="p", name=name, text="x")["op"] == "ok"
             except (harness.Closed, BrokenPipeError, ConnectionResetError):
                 pass
             except OSError as e:
@@ -161,8 +160,8 @@ class Life(unittest.TestCase):
         self.assertFalse(self.host.active(SPOKE))
         self.assertEqual(self.state("zmqcat-hub.socket"), ("enabled", "active"))
         self.assertEqual(self.stored("kept"), 3)
-        self.assertGreaterEqual(sum(self.stored(n) for n in self.host.shell("zmqcat ls door").split()),
-                                door.done)
+        names = self.host.shell("zmqcat ls door").split()
+        self.assertGreaterEqual(sum(self.stored(n) for n in names), door.done)
 
     def test_5_removed(self):
         self.host.shell("dpkg -r zmqcat")

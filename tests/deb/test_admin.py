@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# serial
+"""What docs/admin.md shows, as it stands: the lines for Debian on two hosts (debian.py) with the
+package, in their order; the configurations for NixOS and nix-darwin by evaluation. What it shows of
+macOS cannot run here; of that, files and options are looked at."""
+import os, re, shlex, subprocess, sys, unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+sys.path[:0] = [HERE, os.path.join(TESTS, "docs"), os.path.join(TESTS, "nix")]
+import debian, evaluate as ev
+from debian import MAP, DebHost, harness
+from harness import ROOT, SLOW, wait_for
+from test_commands import blocks, commands, same
+from two_hosts import connect
+
+PROMPTS = ("hub# ", "spoke# ")
+NEWER = "0.1.1"
+
+
+def text():
+    with open(os.path.join(ROOT, "docs/admin.md")) as f:
+        return f.read()
+
+
+def shown(*marks):
+    return [lines for m, lines in blocks(text()) if m == list(marks)]
+
+
+class Debian(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.deb = debian.package()
+        cls.newer = debian.with_version(cls.deb, NEWER, harness.tempdir())
+        cls.hosts = {}
+        for role in ("hub", "spoke"):
+            host = cls.hosts[role] = DebHost(role, [cls.deb])
+            cls.addClassCleanup(host.end)
+        connect(cls.hosts["hub"], cls.hosts["spoke"])
+        for host in cls.hosts.values():
+            host.boot()
+
+    def run_on(self, role, command, token):
+        # The relay of the tests; there is no other in this network.
+        command = command.replace("/usr/bin/zmqcat-hub ",
+                                  "/usr/bin/zmqcat-hub --derp-map %s " % MAP)
+        if "cat >" in command:
+            command = command.replace("cat >", "printf '%%s\\n' %s >" % shlex.quote(token))
+        return self.hosts[role].shell(command)
+
+    def test_everything_that_is_shown(self):
+        token = key = None
+        upgraded = seen = 0
+        for line, wanted in [c for lines in shown("sh", "debian")
+                             for c in commands(lines, PROMPTS)]:
+            role, command = line.split("# ", 1)
+            seen += 1
+            if key:
+                command = command.replace("nodekey:...", key)
+            if command.startswith("apt install"):
+                upgraded += role == "hub"
+                if upgraded == 2:
+                    self.hosts["hub"].replace_debs(self.newer)
+            if command == "zmqcat token":  # once it has logged in to its relay
+                wait_for(lambda: "tc" in self.hosts[role].shell(command, check=False), 20, 0.2)
+            with self.subTest(line=line):
+                got = self.run_on(role, command, token)
+                if not command.startswith(("apt ", "systemctl enable")):
+                    self.assertTrue(same(wanted, got), "%s\nshown:\n%s\ngot:\n%s"
+                                    % (line, "\n".join(wanted), got))
+                if command.startswith("zmqcat revoke"):
+                    ping = self.hosts["spoke"].shell("timeout 3 zmqcat ping", check=False)
+                    self.assertNotIn("pong", ping)
+                token = (re.findall(r"(?m)^tc\S+$", got) or [token])[0]
+                key = (re.findall(r"nodekey:[0-9a-f]{64}", got) or [key])[0]
+        self.assertGreater(seen, 50)
+        self.assertEqual(upgraded, 2)
+        self.assertIn(NEWER, self.hosts["hub"].shell("dpkg-query -W zmqcat"))
+
+
+# What the options of others, sops-nix and agenix, would give.
+SECRETS = """let config = {
+    sops.secrets.zmqcat-join-token.path = "/run/secrets/zmqcat-join-token";
+    age.secrets.zmqcat-join-token = { path = "/run/agenix/zmqcat-join-token"; file = "/secret"; };
+}; in """
+MODULE = """{ lib, ... }: {
+    imports = [ %s/nix/%s.nix ];
+    options = lib.genAttrs [ "sops" "age" ] (_: lib.mkOption { type = lib.types.anything; });
+    config = %s { %s };
+}"""
+
+
+class Nix(unittest.TestCase):
+    def setUp(self):
+        ev.need_nix()
+
+    def evaluated(self, system):
+        for lines in shown("nix", system):
+            text = "\n".join(lines).replace("enable = true;", "").replace("./zmqcat", "/zmqcat")
+            more = "" if "sops." in text else "sops = { }; "
+            more += "" if "age." in text else "age = { }; "
+            module = MODULE % (ROOT, system, SECRETS, more + text)
+            yield lines, ev.value(ev.expression("", system=system, module="(%s)" % module))
+
+    def test_configurations_are_accepted(self):
+        seen = 0
+        for system in ("nixos", "darwin"):
+            for lines, got in self.evaluated(system):
+                seen += 1
+                self.assertEqual((got["refused"], got["warnings"]), ([], []), lines)
+        self.assertEqual(seen, 5)
+
+    def test_tokens_are_where_sops_and_agenix_place_them(self):
+        units = [got["units"].get("zmqcat-spoke.service", "") for _, got in self.evaluated("nixos")]
+        for path in ("/run/secrets/zmqcat-join-token", "/run/agenix/zmqcat-join-token"):
+            self.assertTrue([u for u in units if "LoadCredential=token:%s\n" % path in u], path)
+
+    def test_wrong_ones_would_be_refused(self):
+        module = MODULE % (ROOT, "nixos", SECRETS, 'services.zmqcat.role = "spoke";')
+        self.assertNotEqual(ev.value(ev.expression("", module="(%s)" % module))["refused"], [])
+
+
+class Words(unittest.TestCase):
+    """What is told beside the commands."""
+
+    def test_messages_are_those_of_the_programs(self):
+        source = ""
+        for folder in ("lib", "daemons", "cli"):
+            for top, _, names in os.walk(os.path.join(ROOT, folder)):
+                for name in names:
+                    if name.endswith(".c"):
+                        with open(os.path.join(top, name)) as f:
+                            source += f.read()
+        source = re.sub(r'"\s*\n\s*"', "", source)
+        table = text().split("## When something is wrong")[1]
+        messages = re.findall(r"(?m)^\| `([^`]+)` \|", table)
+        self.assertGreater(len(messages), 6)
+        for message in messages:
+            said = message.replace("hub unreachable: the relay", "the relay")
+            self.assertIn(said, source, message)
+
+    def test_ten_lines_a_host(self):
+        first = text().split("## How it is")[0]
+        for marks, lines in blocks(first):
+            self.assertLessEqual(len(lines), 10, lines)
+
+    def test_every_fence_is_known(self):
+        marks = {" ".join(m) for m, _ in blocks(text())}
+        self.assertEqual(marks, {"sh debian", "sh macos", "nix nixos", "nix darwin"})
+
+    def test_macos_names_what_is_installed(self):
+        lines = "\n".join("\n".join(b) for b in shown("sh", "macos"))
+        for name in re.findall(r"LaunchDaemons/(\S+)", lines):
+            with open(os.path.join(ROOT, "launchd", name)) as f:
+                plist = f.read()
+        for path in ("/var/lib/zmqcat/join-token", "/var/lib/zmqcat-bus/zmqcat.sock",
+                     "org.zmqcat.spoke"):
+            self.assertIn(path, lines)
+            self.assertIn(path, plist)
+
+
+if __name__ == "__main__":
+    harness.main()
