@@ -1,6 +1,6 @@
 """The units of scenario.py and after_cut.py: the hub as it is installed, with a drop-in that gives
-it a tunnel; further hubs and spokes as copies under other names and paths, since one host has one; a
-relay. Runs inside the machine."""
+it a tunnel; further hubs and spokes as copies under other names and paths, since one host has one;
+a relay. Runs inside the machine."""
 import contextlib, json, os, re, subprocess, sys
 
 from harness import Conn, wait_for
