@@ -48,13 +48,14 @@ static void give_memory_back(void)
 #endif
 }
 
+/* macOS refuses more than a maximum of its own, which is less than its hard limit says. */
 static int raise_files(void)
 {
     struct rlimit r;
     if (getrlimit(RLIMIT_NOFILE, &r) < 0)
         return FILES_FALLBACK;
     rlim_t want = r.rlim_max > FILES_MAX ? FILES_MAX : r.rlim_max;
-    if (r.rlim_cur < want) {
+    for (; r.rlim_cur < want; want /= 2) {
         struct rlimit raised = {want, r.rlim_max};
         if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
             r.rlim_cur = want;
