@@ -291,6 +291,19 @@ def check_unusable_configuration_does_not_storm():
     equal(take("patient")["text"], "x")
 
 
+def check_alias_is_of_one_of_them():
+    """zmqcat.service is whichever is enabled; the other one cannot be enabled beside it."""
+    for unit, other in ((HUB, SPOKE), (SPOKE, HUB)):
+        systemctl("enable", unit)
+        equal(show("Id", "zmqcat.service"), unit)
+        got = run(["systemctl", "enable", other])
+        assert got.returncode != 0 and unit in got.stderr, got.stderr
+        systemctl("disable", other)
+        systemctl("disable", unit)
+        equal(run(["systemctl", "is-enabled", unit]).stdout, "disabled\n")
+    systemctl("start", *UNITS)
+
+
 def check_sockets_stop():
     systemctl("stop", HUB, *UNITS)
     equal(os.listdir("/run/zmqcat"), [])
