@@ -82,6 +82,7 @@ def bring():
         (archive,) = (a for a in glob.glob(os.path.join(archives, "*"))
                       if os.path.basename(a).lower().startswith(name + "-" + version))
         unpack(archive, wanted, os.path.join(SOURCES, name))
+    shutil.rmtree(archives)
     harness.write_file(stamp, pins)
 
 
