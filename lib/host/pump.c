@@ -160,20 +160,25 @@ static void on_tick(uv_timer_t *timer)
     zc_pump_run(h);
 }
 
-/* Sets the one timer for the core's next deadline; nothing when it stands already. */
-static void arm_tick(struct zc_host *h)
+/* Sets the one timer for the core's next deadline; nothing when it stands already. True: it has
+ * come already, and the next turn is to begin at once. That is not for the timer: libuv before 1.45
+ * calls one that is armed with nothing again and again before it looks at the sockets. */
+static bool arm_tick(struct zc_host *h)
 {
     struct zc_mono deadline = zc_hub_deadline(h->config.hub);
+    int64_t ns = deadline.ns - zc_host_now(h).mono.ns;
+    if (ns <= 0)
+        return true;
     if (deadline.ns == h->armed.ns)
-        return;
+        return false;
     h->armed = deadline;
     if (deadline.ns == ZC_NEVER.ns) {
         uv_timer_stop(&h->tick);
-        return;
+        return false;
     }
-    int64_t ns = deadline.ns - zc_host_now(h).mono.ns;
-    int64_t ms = ns <= 0 ? 0 : ns / ZC_NS_PER_MS + 1;
+    int64_t ms = ns / ZC_NS_PER_MS + 1;
     uv_timer_start(&h->tick, on_tick, (uint64_t)(ms > TICK_MAX_MS ? TICK_MAX_MS : ms), 0);
+    return false;
 }
 
 static void on_more(uv_idle_t *idle)
@@ -205,10 +210,9 @@ void zc_pump_run(struct zc_host *h)
     }
     if (h->ended)
         return;
-    if (moved || hold)
+    if (arm_tick(h) || moved || hold)
         uv_idle_start(&h->more, on_more);
     else
         uv_idle_stop(&h->more);
-    arm_tick(h);
     zc_host_turned(h);
 }

@@ -2,7 +2,7 @@
 # tunnelled
 """What operators and careful clients ask beyond put and take: peek, purge, move, bind, filters,
 conditions, scopes; also across kill -9 of a hub with durable mailboxes."""
-import os, random, signal, sys, threading, time
+import os, random, select, signal, sys, threading, time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness
@@ -87,6 +87,28 @@ class Looking(harness.Case):
         info = self.conn(self.hub()).call(v=1, op="info", id="i")["result"]
         for feature in ("if", "filter", "scope", "peek", "move", "purge", "bind"):
             self.assertIn(feature, info["features"])
+
+
+class Steps(harness.Case):
+    def test_others_are_heard_between_the_steps_of_a_long_move(self):
+        count, most = 50000, 0
+        hub = self.hub("--mailbox-cap", str(count))
+        a, b = self.conn(hub), self.conn(hub)
+        for n in range(count // 1000):
+            for k in range(1000):
+                a.send(v=1, op="put", id="%d.%d" % (n, k), name="m0", text="x")
+            for _ in range(1000):
+                self.assertFrame(a.recv(), op="ok")
+        for turn in range(20):
+            a.send(v=1, op="move", id="m", name="m%d" % (turn % 2), to="m%d" % (1 - turn % 2))
+            heard = 0
+            while not select.select([a.sock], [], [], 0)[0]:
+                b.call(v=1, op="ping", id="x")
+                heard += 1
+            self.assertFrame(a.recv(), op="ok", count=count)
+            most = max(most, heard)
+        # One may come with the move, and one is answered behind it.
+        self.assertGreater(most, 4)
 
 
 class Filters(harness.Case):
