@@ -114,3 +114,31 @@ TEST(looks_are_few_for_each_message)
     CHECK(looked < (uint64_t)found * (2 * len / ZC_GROUP_NEAR + 20));
     end(mb, len);
 }
+
+/* Somebody waits with that filter, and no more: whether its group was remembered. */
+static bool visit(struct zc_mailbox *mb, uint32_t n)
+{
+    char name[16];
+    uint64_t idle = mb->groups_idle;
+    snprintf(name, sizeof(name), "n%u", n);
+    struct zc_group *g = join(mb, name);
+    bool known = mb->groups_idle < idle;
+    zc_group_leave(mb, g);
+    return known;
+}
+
+TEST(without_waiters_those_that_had_some_last_are_remembered)
+{
+    struct zc_mailbox *mb = zc_mailbox_new(zc_slice_str("q"));
+    join(mb, "held");
+    for (uint32_t n = 0; n < ZC_GROUPS_IDLE; n++)
+        CHECK(!visit(mb, n));
+    CHECK(visit(mb, 0)); /* which makes it the youngest */
+    CHECK(!visit(mb, ZC_GROUPS_IDLE));
+    CHECK_INT(mb->groups_count, ZC_GROUPS_IDLE + 1);
+    CHECK(visit(mb, 0));
+    CHECK(visit(mb, 2));
+    CHECK(!visit(mb, 1));
+    CHECK_INT(mb->groups_count, ZC_GROUPS_IDLE + 1);
+    zc_mailbox_free(mb);
+}
