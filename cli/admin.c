@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "crypto/secret.h"
 #include "open.h"
 #include "say.h"
 #include "verbs.h"
@@ -54,6 +55,14 @@ static int tell(const struct zc_args *args, const char *unknown)
 
 int zc_admin_revoke(const struct zc_args *args)
 {
+    uint8_t key[ZC_SECRET_BYTES];
+    char shown[200];
+    struct zc_slice text = zc_slice(args->rest[0], strlen(args->rest[0]));
+    zc_say_escape(shown, sizeof shown, args->rest[0], text.len);
+    if (zc_secret_parse(ZC_SECRET_NODE_KEY, text, key) != 0)
+        return zc_say_usage(args->verb,
+                            "%s: want nodekey: and 64 hex digits, as `zmqcat nodekey` prints it",
+                            shown);
     return tell(args, "no spokes come in here: this is a spoke, or a hub that serves its own host "
                       "only (--local): say it to the hub that they join");
 }

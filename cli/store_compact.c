@@ -30,11 +30,23 @@ static int rewrite(struct zc_store *s)
     return r == 0 ? 0 : zc_store_fail(s, ZC_EIO, s->log.why);
 }
 
+/* Opening to write would make a log at a path that was mistyped. 0 or the exit status; a log in use
+ * is there. */
+static int must_be_there(struct zc_store *s)
+{
+    int err = zc_offline_open(&s->log, s->path, ZC_OFFLINE_READ, 0, ZC_LOG_SYNC_ALWAYS);
+    int status = err == 0 || err == ZC_EBUSY ? 0 : zc_store_fail(s, err, s->log.why);
+    zc_offline_done(&s->log);
+    return status;
+}
+
 int zc_store_compact(struct zc_store *s)
 {
     struct zc_buf json = {0};
     struct zc_log_status st;
-    int status = zc_store_load(s, ZC_OFFLINE_WRITE);
+    int status = must_be_there(s);
+    if (status == 0)
+        status = zc_store_load(s, ZC_OFFLINE_WRITE);
     if (status != 0)
         return status;
     zc_progress_end(&s->progress, s->log.bytes_read, s->contents.messages);

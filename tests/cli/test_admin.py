@@ -42,6 +42,13 @@ class Admin(Case):
             self.assertErr(self.raw.call(v=1, op=op, id="x", name="q"), "unknown_op")
         self.assertEqual(self.z("put", "jobs", "x").returncode, 0)
 
+    def test_what_is_no_node_key_is_a_usage_error(self):
+        for name in ("bob", "nodekey:", 64 * "1", "nodekey:" + 63 * "1", "nodekey:" + 65 * "1"):
+            got = self.z("revoke", name)
+            self.assertEqual((got.returncode, got.stdout), (2, b""), name)
+            self.assertIn(b": want nodekey: and 64 hex digits, as `zmqcat nodekey`", got.stderr)
+        self.assertEqual(self.z("revoke", "nodekey:" + 64 * "1").returncode, 1)
+
     def test_without_a_daemon(self):
         self.bus.stop()
         for args in (("drain",), ("reload",), ("revoke", "nodekey:" + 64 * "1")):

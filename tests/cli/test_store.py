@@ -152,15 +152,16 @@ class Store(harness.Case):
     def test_paths_that_are_no_log(self):
         d = tempdir()
         write_file(os.path.join(d, "file"), b"{}")
-        for action in ("check", "export"):
-            for path in (os.path.join(d, "none"), os.path.join(d, "file"), d):
+        os.mkdir(os.path.join(d, "empty"))
+        for action in ("check", "export", "compact"):
+            for path in [os.path.join(d, name) for name in ("none", "file", "empty", "")]:
                 done = store(action, path)
                 self.assertEqual(done.returncode, 78, done)
                 self.assertEqual(done.stderr.count(b"\n"), 1, done)
         self.assertEqual(store("import", os.path.join(d, "file"), stdin=b"").returncode, 78)
         self.assertEqual(store("import", d, stdin=b"").returncode, 78)
-        self.assertEqual(store("compact", d).returncode, 78)
-        self.assertEqual(os.listdir(d), ["file"])
+        self.assertEqual(sorted(os.listdir(d)), ["empty", "file"])
+        self.assertEqual(os.listdir(os.path.join(d, "empty")), [])
         for args in ([], ["check"], ["chek", d], ["check", d, d]):
             self.assertEqual(cli("store", *args).returncode, 2, args)
 
