@@ -300,6 +300,34 @@ TEST(it_goes_on_when_its_session_ends)
     bus_end();
 }
 
+static bool stopped(void)
+{
+    struct zc_hub_event ev;
+    bool found = false;
+    while (zc_hub_event(bus_hub, bus_now, &ev))
+        found = found || ev.kind == ZC_HUB_STOPPED;
+    return found;
+}
+
+TEST(a_hub_that_stops_ends_it_first)
+{
+    start_many(3000);
+    struct zc_hub_stats st;
+    struct zc_session *s = bus_attach();
+    bus_send(s, "{\"op\":\"pub\",\"id\":\"1\",\"name\":\"t\",\"text\":\"A\"}");
+    zc_hub_stop(bus_hub, bus_now);
+    while (!zc_list_empty(&bus_hub->broker->sessions))
+        zc_hub_detach(bus_hub,
+                      ZC_CONTAINER(bus_hub->broker->sessions.next, struct zc_session, link),
+                      bus_now);
+    CHECK(!stopped());
+    ticks(5);
+    zc_hub_stats(bus_hub, &st);
+    CHECK_INT(st.queued, 3000);
+    CHECK(stopped());
+    bus_end();
+}
+
 TEST(bindings_change_meanwhile)
 {
     enum { COUNT = 3000 };
