@@ -1,6 +1,7 @@
 /* Filters of reserve, ready and sub, and puts that want a consumer, through a hub in memory. */
 #include "bus.h"
 #include "test.h"
+#include "zmqc/session.h"
 
 #define HAS(text, part) CHECK(strstr(text, part) != NULL)
 
@@ -304,5 +305,22 @@ TEST(long_searches_are_cut)
     zc_hub_stats(bus_hub, &st);
     CHECK_INT(st.leased, WAITERS + 1);
     CHECK_INT(st.waiters, 0);
+    bus_end();
+}
+
+TEST(a_search_is_charged_to_who_wants_it)
+{
+    enum { HELD = 4000 };
+    start(10000);
+    struct zc_session *p = bus_attach(), *w = bus_attach(), *worker = bus_attach();
+    for (int i = 0; i < HELD; i++)
+        put(p, "a", i);
+    for (int i = 0; i < HELD; i++)
+        bus_call(worker, "{\"op\":\"reserve\",\"name\":\"q\"}");
+    zc_hub_detach(bus_hub, worker, bus_now);
+    HAS(reserve(w, "b", ",\"wait\":0"), "empty");
+    CHECK(w->cost > HELD / 100 && w->cost < HELD / 10);
+    HAS(reserve(w, "b", ",\"wait\":0"), "empty"); /* which is known now */
+    CHECK(w->cost < 10);
     bus_end();
 }
