@@ -343,7 +343,7 @@ DEB := $(B)/deb
 DEB_SOURCES := Makefile LICENSE README.md CHANGELOG.md cli daemons debian docs lib systemd
 .PHONY: deb
 deb: ## build Debian packages into build/deb (debhelper; `make deps deps-dev`)
-	@command -v dh >/dev/null || { echo 'make: no debhelper: run "make deps deps-dev"' >&2; exit 1; }
+	@command -v dh >/dev/null || { echo 'make: no debhelper: "make deps deps-dev"' >&2; exit 1; }
 	rm -rf $(DEB) && mkdir -p $(DEB)/source && cp -R $(DEB_SOURCES) $(DEB)/source
 	cd $(DEB)/source && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL CC="$(CC)" \
 		dpkg-buildpackage --build=binary --no-sign

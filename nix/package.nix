@@ -42,6 +42,7 @@ stdenv.mkDerivation {
     "INCLUDEDIR=${placeholder "dev"}/include"
     "PKGCONFIGDIR=${placeholder "dev"}/lib/pkgconfig"
     "MANDIR=${placeholder "man"}/share/man"
+    "LAUNCHDAEMONSDIR=${placeholder "out"}/Library/LaunchDaemons"
     # The store has no cache of libraries.
     "LDCONFIG="
   ];

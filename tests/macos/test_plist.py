@@ -125,6 +125,15 @@ class Install(unittest.TestCase):
             self.assertEqual(job["Sockets"]["Listeners"]["SockPathName"],
                              "/tmp/zmqcat-%d.sock" % os.getuid())
 
+    def test_nix_keeps_all_below_its_prefix(self):
+        """Its package names each directory that the Makefile does not derive from PREFIX."""
+        texts = [harness.read_file(os.path.join(ROOT, f)).decode()
+                 for f in ("Makefile", "nix/package.nix")]
+        outside = re.findall(r"^(\w+DIR) \?= /", texts[0], re.M)
+        self.assertEqual(outside, ["LAUNCHDAEMONSDIR"])
+        for name in outside:
+            self.assertIn('"%s=${placeholder "out"}/' % name, texts[1])
+
     def test_uninstall_leaves_nothing(self):
         install(self.top, "uninstall")
         self.assertEqual([f for _, _, names in os.walk(self.top) for f in names], [])
