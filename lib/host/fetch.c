@@ -27,6 +27,10 @@
 #define CONNECT_MS 3000 /* for one address */
 #define READ_BYTES 16384
 
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0 /* an older macOS; the daemons ignore SIGPIPE */
+#endif
+
 struct fetch {
     const struct zc_fetch *request;
     int64_t deadline_ms;
