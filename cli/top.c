@@ -23,8 +23,9 @@
 #include "verbs.h"
 
 #define ROWS_MAX 400
-#define PAGE_BEGIN "\033[?1049h"
-#define PAGE_END "\033[?1049l"
+/* Without line wrap: a node key is wider than many a terminal. */
+#define PAGE_BEGIN "\033[?1049h\033[?7l"
+#define PAGE_END "\033[?7h\033[?1049l"
 
 /* Members that only grow: what they grow by a second is worth seeing. */
 static const char *const growing[] = {"puts", "redelivered", "dropped", "dropped_deliveries",
@@ -159,8 +160,14 @@ static void draw(struct top *t, const char *away)
     snprintf(line, sizeof line, "\033[Hzmqcat top  %s  q ends%s%.200s\033[K\r\n", when,
              away != NULL ? "  AWAY: " : "", away != NULL ? away : "");
     zc_out_str(&t->out, line);
-    for (size_t i = 0; i < t->now.count && i < height; i++)
+    size_t shown = t->now.count > height ? height - 1 : t->now.count;
+    for (size_t i = 0; i < shown; i++)
         draw_row(t, &t->now.rows[i]);
+    if (shown < t->now.count) {
+        snprintf(line, sizeof line, "... and %zu more on a taller terminal\033[K\r\n",
+                 t->now.count - shown);
+        zc_out_str(&t->out, line);
+    }
     zc_out_str(&t->out, "\033[J");
 }
 

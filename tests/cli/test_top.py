@@ -48,9 +48,9 @@ class Top(command.Case):
         self.assertEqual(p.wait(10 * SLOW), -signal.SIGTERM)
         self.assertEqual(p.stderr.read(), b"")
 
-    def page(self, *args):
+    def page(self, *args, rows=20):
         ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 100, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 100, 0, 0))
         before = termios.tcgetattr(theirs)
         p = self.start("top", *args, stdin=theirs, stdout=theirs)
         self.addCleanup(os.close, ours)
@@ -68,7 +68,7 @@ class Top(command.Case):
     def test_a_page_at_a_terminal(self):
         p, ours, theirs, before = self.page("--interval", "100ms")
         seen = self.read(ours, rb"storage.state +memory")
-        self.assertIn(b"\x1b[?1049h\x1b[Hzmqcat top  ", seen)
+        self.assertIn(b"\x1b[?1049h\x1b[?7l\x1b[Hzmqcat top  ", seen)
         self.assertNotEqual(termios.tcgetattr(theirs)[3], before[3])
         self.z("put", "jobs", "x")
         self.read(ours, rb"queued +1 ")
@@ -78,16 +78,29 @@ class Top(command.Case):
         self.bus.start()
         self.read(ours, rb"q ends\x1b")
         os.write(ours, b"xq")
-        self.read(ours, rb"\x1b\[\?1049l")
+        self.read(ours, rb"\x1b\[\?7h\x1b\[\?1049l")
         self.assertEqual((p.wait(10 * SLOW), p.stderr.read()), (0, b""))
         self.assertEqual(termios.tcgetattr(theirs), before)
+
+    def test_a_page_says_what_it_has_no_room_for(self):
+        every = self.z("status").stdout.count(b"\n")
+        for rows in (3, 10, every + 1, every + 2):
+            p, ours, theirs, before = self.page(rows=rows)
+            seen = self.read(ours, rb"\x1b\[J")
+            shown = [line for line in seen.split(b"\r\n")[1:] if re.match(rb"[a-z]", line)]
+            more = re.search(rb"\.\.\. and (\d+) more ", seen)
+            self.assertEqual(len(shown) + (int(more[1]) if more else 0), every, seen)
+            self.assertEqual(more is None, rows >= every + 2)
+            self.assertLess(seen.count(b"\r\n"), rows)
+            os.write(ours, b"q")
+            p.wait(10 * SLOW)
 
     def test_signals_restore_the_terminal(self):
         for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             p, ours, theirs, before = self.page()
             self.read(ours, rb"uptime")
             p.send_signal(sig)
-            self.read(ours, rb"\x1b\[\?1049l")
+            self.read(ours, rb"\x1b\[\?7h\x1b\[\?1049l")
             self.assertEqual(p.wait(10 * SLOW), 0)
             self.assertEqual(termios.tcgetattr(theirs), before)
 
@@ -105,7 +118,7 @@ class Top(command.Case):
                     os.write(ours, b"xq")
                 else:
                     p.send_signal(end)
-                self.read(ours, rb"\x1b\[\?1049l")
+                self.read(ours, rb"\x1b\[\?7h\x1b\[\?1049l")
                 self.assertEqual((p.wait(10 * SLOW), p.stderr.read()), (0, b""))
                 self.assertLess(time.monotonic() - began, 1 * SLOW)
                 self.assertEqual(termios.tcgetattr(theirs), before)
