@@ -224,7 +224,8 @@ help: ## this list
 DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
 	libssl-dev python3 python3-venv mandoc socat strace systemd systemd-container nix-bin zsh fish \
 	qemu-system-x86 mmdebstrap e2fsprogs
-DEBIAN_DEV := clang libclang-rt-dev llvm clang-format debhelper lintian
+DEBIAN_DEV := clang libclang-rt-dev llvm clang-format debhelper lintian \
+	ca-certificates
 .PHONY: deps deps-dev
 deps: ## install what the build and the tests need (apt; elsewhere the names are printed)
 	@sh docs/deps.sh $(DEBIAN)

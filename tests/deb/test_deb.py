@@ -59,9 +59,9 @@ class Package(unittest.TestCase):
                      "/usr/share/bash-completion/completions/zmqcat",
                      "/usr/share/zsh/vendor-completions/_zmqcat",
                      "/usr/share/fish/vendor_completions.d/zmqcat.fish",
-                     "/usr/share/doc/zmqcat/README.Debian"] + [folder + "/" + u for u in UNITS]:
+                     "/usr/share/doc/zmqcat/README.Debian",
+                     "/usr/share/doc/zmqcat/admin.md"] + [folder + "/" + u for u in UNITS]:
             self.assertIn(path, got)
-        self.assertTrue([p for p in got if p.startswith("/usr/share/doc/zmqcat/admin.md")])
         library = [os.path.basename(p) for p in holds(debian.package("libzmqcat0"))]
         self.assertIn("libzmqcat.so.0", library)
         development = [os.path.basename(p) for p in holds(debian.package("libzmqcat-dev"))]
@@ -104,7 +104,8 @@ class Life(unittest.TestCase):
         cls.deb = debian.package()
         folder = harness.tempdir()
         cls.newer = debian.with_version(cls.deb, "0.1.1", folder)
-        cls.host = DebHost("hub", [cls.deb, cls.newer])
+        libraries = [debian.package(n) for n in ("libzmqcat0", "libzmqcat-dev")]
+        cls.host = DebHost("hub", [cls.deb, cls.newer] + libraries)
         cls.addClassCleanup(cls.host.end)
         cls.host.boot()
 
@@ -126,6 +127,19 @@ class Life(unittest.TestCase):
             self.assertEqual(self.state(unit), ("disabled", "inactive"), unit)
         self.assertTrue(stat.S_ISDIR(os.lstat(self.host.root("/run/zmqcat")).st_mode))
         self.assertFalse(self.host.exists("/var/lib/zmqcat"))
+
+    def test_1_manuals_name_its_programs(self):
+        self.assertIn("/usr/bin/zmqcat-hub ", self.host.shell("zcat /usr/share/man/man8/zmqcat*"))
+        left = self.host.shell("zgrep -l /usr/local $(dpkg -L zmqcat | grep /man/.*gz); true")
+        self.assertEqual(left, "")
+
+    def test_2_a_program_is_built_with_the_library(self):
+        self.host.shell("dpkg -i libzmqcat0_*.deb libzmqcat-dev_*.deb")
+        harness.write_file(self.host.path("debs/x.c"), "#include <zmqcat.h>\n"
+                           "int main(void) { zmqcat_free(0); return 0; }\n")
+        self.host.shell("cc x.c -o x $(pkg-config --cflags --libs zmqcat) && ./x")
+        self.assertIn("libzmqcat.so.0 => /lib/", self.host.shell("ldd ./x"))
+        self.host.shell("dpkg -r libzmqcat-dev libzmqcat0")
 
     def test_2_an_upgrade_of_what_is_not_used_starts_nothing(self):
         self.host.shell("dpkg -i %s && dpkg -i %s" % tuple(
