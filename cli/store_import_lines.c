@@ -199,5 +199,10 @@ int zc_store_import_lines(struct zc_store_import *im)
                     "standard input is cut short: the line that ends an export "
                     "is missing");
     }
+    if (r == 0 && im->lines == 0 && !im->headed) {
+        im->line = 0;
+        return fail(im, ZC_EBADMSG,
+                    "standard input is empty: the export before it may have failed");
+    }
     return r;
 }

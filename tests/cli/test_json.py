@@ -62,6 +62,13 @@ class Json(harness.Case):
         self.check("store check", self.z("store", "check", path)[0])
         self.check("store compact", self.z("store", "compact", path)[0])
 
+    def check_a_storage_that_failed(self):
+        """A message that needs a larger file than the hub may have."""
+        bus = self.hub("--segment", "64k", durable=True,
+                       wrapper=("sh", "-c", 'ulimit -f 256; exec "$@"', "sh"))
+        self.assertEqual(cli("put", "q", stdin=b"x" * 400000, listen=bus.listen).returncode, 1)
+        self.check("status, top", self.z("status", listen=bus.listen)[0])
+
     def test_every_member_is_documented_and_every_documented_one_is_there(self):
         bus = self.hub(durable=True)
         where = {"listen": bus.listen}
@@ -83,6 +90,7 @@ class Json(harness.Case):
         for one in self.z("bench", "--count", "5", **where):
             self.check("bench", one)
         self.check_store()
+        self.check_a_storage_that_failed()
         relay = harness.Relay()
         self.addCleanup(relay.__exit__)
         hub = harness.TunnelHub(relay)
