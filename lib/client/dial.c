@@ -45,7 +45,8 @@ static const char *denied_hint(const char *path)
     return grouped ? GROUP_HINT : OWNER_HINT;
 }
 
-static int dial_parsed(struct zmqcat *bus, const struct zc_address *a)
+/* hint: what helps when nobody listens there. */
+static int dial_parsed(struct zmqcat *bus, const struct zc_address *a, const char *hint)
 {
     zc_address_text(a, bus->address);
     const char *why = NULL;
@@ -60,8 +61,8 @@ static int dial_parsed(struct zmqcat *bus, const struct zc_address *a)
         snprintf(text, sizeof text, "%s", why != NULL ? why : strerror(err));
         if (a->kind == ZC_ADDRESS_UNIX && err == EACCES)
             snprintf(text, sizeof text, "%s: %s", strerror(err), denied_hint(a->path));
-        if (a->kind == ZC_ADDRESS_UNIX && (err == ENOENT || err == ECONNREFUSED))
-            snprintf(text, sizeof text, "%s: " START_HINT, strerror(err));
+        if (err == ECONNREFUSED || (a->kind == ZC_ADDRESS_UNIX && err == ENOENT))
+            snprintf(text, sizeof text, "%s: %s", strerror(err), hint);
         return refuse(bus, ZMQCAT_FAILED, bus->address, text);
     }
     bus->fd = fd;
@@ -78,11 +79,11 @@ static int parse(struct zmqcat *bus, const char *text, struct zc_address *ret_ad
     return refuse(bus, ZMQCAT_USAGE, shown, why);
 }
 
-static int dial_text(struct zmqcat *bus, const char *text)
+static int dial_text(struct zmqcat *bus, const char *text, const char *hint)
 {
     struct zc_address a;
     int rc = parse(bus, text, &a);
-    return rc != ZMQCAT_OK ? rc : dial_parsed(bus, &a);
+    return rc != ZMQCAT_OK ? rc : dial_parsed(bus, &a, hint);
 }
 
 /* Who listens. Returns 0 or an errno. */
@@ -176,7 +177,7 @@ int zc_dial_bus(struct zmqcat *bus, const char *address)
 {
     const char *text = named(address);
     if (text != NULL)
-        return dial_text(bus, text);
+        return dial_text(bus, text, START_HINT);
     char user[64];
     snprintf(user, sizeof user, "/tmp/zmqcat-%lu.sock", (unsigned long)getuid());
     return dial_default(bus, (const char *const[2]){SYSTEM_BUS, user}, START_HINT);
@@ -195,7 +196,7 @@ static int dial_beside(struct zmqcat *bus, const char *text)
                       "--control");
     if (strcmp(a.path, SYSTEM_BUS) == 0) {
         snprintf(a.path, sizeof a.path, "%s", SYSTEM_CONTROL);
-        return dial_parsed(bus, &a);
+        return dial_parsed(bus, &a, START_HINT);
     }
     size_t len = strlen(a.path);
     if (len + strlen(CONTROL_SUFFIX) > ZC_ADDRESS_PATH_MAX)
@@ -203,13 +204,13 @@ static int dial_beside(struct zmqcat *bus, const char *text)
                       "the path with " CONTROL_SUFFIX " is too long for "
                       "a socket: name the control socket with --control");
     memcpy(a.path + len, CONTROL_SUFFIX, sizeof CONTROL_SUFFIX);
-    return dial_parsed(bus, &a);
+    return dial_parsed(bus, &a, START_HINT);
 }
 
 int zc_dial_control(struct zmqcat *bus, const char *control, const char *listen)
 {
     if (control != NULL && control[0] != '\0')
-        return dial_text(bus, control);
+        return dial_text(bus, control, CONTROL_HINT);
     const char *text = named(listen);
     if (text != NULL)
         return dial_beside(bus, text);

@@ -148,6 +148,8 @@ class Table(unittest.TestCase):
         rows = [r for r in out.stdout.splitlines() if r.startswith("deliveries to 10 ")]
         self.assertRegex(rows[0], r"-  +1\.00  +-  +-$")
         self.assertRegex(out.stdout, r"start to first answer .*<= 8 ms +(yes|NO)")
+        self.assertTrue(out.stdout.endswith("Only 0.001 of the work was done: these figures say "
+                                            "nothing.\n"))
 
     def test_json(self):
         out = self.run_bench("--json", "put-50-disk", "stall")
@@ -239,7 +241,7 @@ class Table(unittest.TestCase):
         found = {"versions": {"redis": "7.0"}, "packages": {}, "processors": 2, "notes": [],
                  "raised": {}, "failures": ["a row: failed"], "rows": [judge.judge(r)],
                  "seconds": 1}
-        args = types.SimpleNamespace(wide=False)
+        args = types.SimpleNamespace(scale=1, wide=False)
         with contextlib.redirect_stdout(io.StringIO()):
             for _ in range(2):
                 run.report_docs(found, args, copy)
@@ -254,7 +256,7 @@ class Table(unittest.TestCase):
         with tempfile.TemporaryDirectory() as empty:
             out = self.run_bench("put", build=empty)
         self.assertEqual(out.returncode, 1, out.stdout)
-        self.assertIn("make bench", out.stderr)
+        self.assertIn("make all %s/load" % empty, out.stderr)
 
     def test_no_row(self):
         out = self.run_bench("nosuchrow")

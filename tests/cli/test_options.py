@@ -227,6 +227,12 @@ class Addresses(harness.Case):
                 got = cli("ping", "--listen", address)
                 self.assertEqual((got.returncode, got.stdout), (1, b""))
                 self.assertIn(address.split("//")[-1].encode(), got.stderr)
+                if address[-4:] != "file" and "invalid" not in address:
+                    self.assertIn(b": start a hub with `zmqcat serve --local`, or", got.stderr)
+                    got = cli("status", "--control", address)
+                    self.assertEqual((got.returncode, got.stdout), (1, b""))
+                    self.assertIn(b": start a hub, or name its control socket with --control",
+                                  got.stderr)
         closed.close()
 
     def test_who_does_not_speak_the_protocol_is_left(self):
