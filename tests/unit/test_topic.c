@@ -73,6 +73,23 @@ TEST(cap_drops_the_oldest)
     zc_topics_done(&topics, &timers);
 }
 
+TEST(a_value_that_goes_and_comes_again)
+{
+    zc_topics_init(&topics, key);
+    for (int i = 0; i < 3; i++) {
+        struct zc_topic *topic;
+        CHECK(zc_topics_find(&topics, zc_slice_str("a")) == NULL);
+        set("a", "1", 100);
+        set("a", "2", 100);
+        topic = zc_topics_find(&topics, zc_slice_str("a"));
+        CHECK(topic != NULL);
+        if (topic != NULL)
+            zc_topics_remove(&topics, &timers, topic);
+    }
+    CHECK_INT(topics.bytes, 0);
+    zc_topics_done(&topics, &timers);
+}
+
 TEST(bytes_are_bounded_and_counted)
 {
     zc_topics_init(&topics, key);
