@@ -32,6 +32,7 @@ struct zc_job *zc_job_new(struct zc_session *s, enum zc_job_kind kind, struct zc
         return NULL;
     zc_list_init(&j->link);
     zc_list_init(&j->in_pubs);
+    zc_list_init(&j->in_moves);
     j->session = s;
     zc_list_push(&s->jobs, &j->in_session);
     s->jobs_count++;
@@ -42,9 +43,23 @@ struct zc_job *zc_job_new(struct zc_session *s, enum zc_job_kind kind, struct zc
     return j;
 }
 
+/* The next move out of the same mailbox begins. */
+static void leave_moves(struct zc_broker *b, struct zc_job *j)
+{
+    struct zc_list *moves = &j->from->moves;
+    zc_list_remove(&j->in_moves);
+    if (zc_list_empty(moves))
+        return;
+    struct zc_job *first = ZC_CONTAINER(moves->next, struct zc_job, in_moves);
+    if (!first->reading)
+        zc_job_make_ready(b, first);
+}
+
 void zc_job_free(struct zc_broker *b, struct zc_job *j)
 {
     zc_list_remove(&j->link);
+    if (zc_list_linked(&j->in_moves))
+        leave_moves(b, j);
     if (j->kind == ZC_JOB_PUB)
         zc_job_pub_end(b, j);
     if (zc_list_linked(&j->in_session)) {
@@ -192,6 +207,8 @@ void zc_job_start(struct zc_broker *b, struct zc_session *s, const struct zc_msg
     j->from = from;
     j->to = to;
     from->pins++;
+    if (kind == ZC_JOB_MOVE)
+        zc_list_push(&from->moves, &j->in_moves);
     if (to != NULL)
         to->pins++;
     j->limit = b->seq_next;

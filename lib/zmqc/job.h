@@ -9,9 +9,11 @@
  * session is not read from and its waiters stand aside, so that what follows stays behind it and
  * the answer before what it causes; it waits for the disk itself. It goes on when its session ends.
  *
+ * Moves out of one mailbox are done one after the other too: each would else read every message.
+ *
  *   READY --step--> READY ... --> answered, freed
  *     |  ^
- *     v  | body read; output has room
+ *     v  | body read; output has room; its turn
  *   WAITING
  */
 #ifndef ZC_ZMQC_JOB_H
@@ -57,6 +59,8 @@ struct zc_job {
     uint32_t shown_attempt;
     /* PUB */
     struct zc_list in_pubs;
+    /* MOVE: in from->moves */
+    struct zc_list in_moves;
     struct zc_binding_walk walk;
     struct zc_mono expires;
     bool begun, stored;

@@ -56,6 +56,8 @@ bool zc_job_move_step(struct zc_broker *b, struct zc_job *j)
     struct zc_message *found[ZC_JOB_STEP];
     uint32_t n = 0, at = 0, cap = 1; /* one whose body must be read ends the step */
     uint64_t bytes = 0;
+    if (j->from->moves.next != &j->in_moves)
+        return false; /* another one's turn */
     for (uint32_t i = 0; i < ZC_JOB_STEP && bytes < ZC_JOB_STEP_BYTES; i++) {
         if (at == n) {
             if (!zc_rest_wake_first(b, j->from, j->limit, cap)) {

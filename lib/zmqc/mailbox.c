@@ -17,6 +17,7 @@ struct zc_mailbox *zc_mailbox_new(struct zc_slice name)
     zc_list_init(&mb->queue);
     zc_list_init(&mb->line.waiters);
     zc_list_init(&mb->groups);
+    zc_list_init(&mb->moves);
     zc_list_init(&mb->later);
     mb->name_len = (uint16_t)name.len;
     if (name.len > 0)

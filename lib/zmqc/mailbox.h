@@ -93,6 +93,7 @@ struct zc_mailbox {
     struct zc_line_up line; /* waiters without a filter */
     struct zc_list groups;  /* those with one, see group.h */
     struct zc_list later;   /* DELAYED messages */
+    struct zc_list moves;   /* jobs that move out of it; the first is at it */
     uint32_t groups_count, groups_idle;
     uint64_t any;  /* waiters without a filter, parked ones too */
     uint32_t pins; /* somebody works on it: it stays */

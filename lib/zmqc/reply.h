@@ -23,9 +23,8 @@ void zc_reply_gift_err(struct zc_broker *b, struct zc_session *s, struct zc_slic
 /* ok{id,name} in order after ticket. */
 void zc_reply_ok(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
                  struct zc_slice name, uint64_t ticket);
-/* ok{id,name,subs}, likewise, to a publication: when the ticket fails, some of it is done
- * nevertheless.
- */
+/* ok{id,name,subs}, likewise, to a publication: when the ticket fails, some of it is done all the
+ * same. */
 void zc_reply_ok_pub(struct zc_broker *b, struct zc_session *s, struct zc_slice id,
                      struct zc_slice name, uint32_t subs, uint64_t ticket);
 /* err for a negative zc_err of the journal. */

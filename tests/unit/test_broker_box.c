@@ -276,6 +276,24 @@ TEST(moves_in_opposite_directions_end)
     bus_end();
 }
 
+/* Each would else read all messages that are not in memory. */
+TEST(moves_out_of_one_mailbox_go_one_after_the_other)
+{
+    start(100000);
+    struct zc_session *s = bus_attach(), *r = bus_attach(), *t = bus_attach();
+    fill(t, "a", 1, 3000, "");
+    bus_send(s, "{\"op\":\"move\",\"name\":\"a\",\"to\":\"b\"}");
+    bus_send(r, "{\"op\":\"move\",\"name\":\"a\",\"to\":\"c\",\"max\":5}");
+    CHECK(strcmp(bus_recv(r), "") == 0);
+    zc_hub_detach(bus_hub, s, bus_now); /* in the middle of it: the next one's turn */
+    for (int i = 0; i < 50; i++)
+        zc_hub_tick(bus_hub, bus_now);
+    HAS(bus_recv(r), "\"op\":\"ok\",\"count\":5}");
+    HAS(bus_call(t, "{\"op\":\"stat\",\"name\":\"c\"}"), "\"depth\":5,");
+    CHECK_INT(stats().queued, 3000);
+    bus_end();
+}
+
 TEST(moves_that_cannot_be)
 {
     start(4);
