@@ -221,12 +221,15 @@ help: ## this list
 	TMPFILESDIR LAUNCHAGENTSDIR; and LAUNCHDAEMONSDIR=$(LAUNCHDAEMONSDIR)'
 
 # ---- what must be there to build and test ----
-DEBIAN := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev libcjson-dev \
-	libssl-dev python3 python3-venv mandoc socat strace systemd systemd-container nix-bin zsh fish \
-	qemu-system-x86 mmdebstrap e2fsprogs
+DEBIAN_BUILD := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev \
+	libcjson-dev libssl-dev
+DEBIAN := $(DEBIAN_BUILD) python3 python3-venv mandoc socat strace systemd systemd-container \
+	nix-bin zsh fish qemu-system-x86 mmdebstrap e2fsprogs
 DEBIAN_DEV := clang libclang-rt-dev llvm clang-format debhelper lintian \
 	ca-certificates
-.PHONY: deps deps-dev
+.PHONY: deps-build deps deps-dev
+deps-build: ## install what the build needs (apt; elsewhere the names are printed)
+	@sh docs/deps.sh $(DEBIAN_BUILD)
 deps: ## install what the build and the tests need (apt; elsewhere the names are printed)
 	@sh docs/deps.sh $(DEBIAN)
 deps-dev: ## install what `make lint`, `make fuzz` and `make deb` need besides
@@ -282,7 +285,7 @@ bench-count: all $(LOAD) $(COUNT) ## count system calls, allocations and copies 
 	@$(PYTHON) bench/count --build $(B) $(if $(J),--json) $(T)
 bench-json: $(BENCHES) ## measure reading and writing of messages, beside cJSON
 	@for b in $(BENCHES); do $$b || exit 1; done
-quickstart: deps ## install what is missing, build, put and take a real job
+quickstart: deps-build ## install what is missing, build, put and take a real job
 	@echo 'building into $(B)/, which takes a minute or two the first time ...'
 	@$(MAKE) --no-print-directory -s all $(RELAY)
 	@B=$(B) sh docs/quickstart.sh

@@ -19,6 +19,7 @@ import harness
 from harness import BUILD, ROOT, SLOW, wait_for
 
 NOT_RUN = {
+    "make deps check": "this test is part of it",
     "make check": "this test is part of it",
     "make check-all": "this test is part of it",
     "sudo make uninstall": "the same as for install",
