@@ -5,6 +5,9 @@
 #include "base/check.h"
 #include "store/log_priv.h"
 
+/* Lack of memory says nothing about the record, and what cannot be read is given up for good. */
+#define TRIES_MAX 64
+
 static void push(struct zc_log_reads *q, uint32_t *first, uint32_t *last, uint32_t i)
 {
     q->items[i - 1].next = 0;
@@ -108,8 +111,12 @@ void zc_log_read_input(struct zc_log *log, const struct zc_disk_completion *done
     uint32_t i = (uint32_t)(done->id - ZC_LOG_SLOT_READ) + 1;
     ZC_ASSERT(i <= q->cap && q->items[i - 1].block != NULL);
     struct zc_log_read *r = &q->items[i - 1];
-    r->err = check(log, r, done->result);
     q->given--;
+    if (done->result == ZC_ENOMEM && r->tries++ < TRIES_MAX) {
+        push(q, &q->wanted, &q->wanted_last, i);
+        return;
+    }
+    r->err = check(log, r, done->result);
     push(q, &q->ready, &q->ready_last, i);
 }
 

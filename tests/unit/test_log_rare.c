@@ -176,3 +176,20 @@ TEST(a_file_that_may_not_be_read)
         user_done(&u);
     }
 }
+
+TEST(a_read_without_memory_is_tried_again)
+{
+    struct user u;
+    user_init(&u, 6);
+    user_open(&u);
+    CHECK(user_put(&u) > 0);
+    user_run(&u);
+    u.disk.fail_at = u.disk.ops + 1;
+    u.disk.fail_err = ZC_ENOMEM;
+    CHECK_INT(zc_log_read(u.log, u.msgs[1].place, user_len(&u, 1), (void *)1), 0);
+    user_run(&u);
+    CHECK(u.disk.ops > u.disk.fail_at);
+    CHECK_INT(u.read_answers, 1);
+    CHECK_INT(u.read_err, 0);
+    user_done(&u);
+}
