@@ -489,6 +489,9 @@ def check_h12_no_secret_is_shown():
         return seen > 10
     assert as_user("stranger", look)
     assert as_user("member", look)
+    # Who may read them finds them by the same search.
+    for folder in ("/run/credentials/" + spoke_a.unit, "/run/agenix", "/var/lib/zmqcat"):
+        assert any(s in text for _, text in readable(folder) for s in hidden), folder
 
 
 def check_h12_no_core():
