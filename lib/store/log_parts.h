@@ -161,7 +161,7 @@ struct zc_log_read {
     uint64_t place;
     size_t body_len;
     int err;
-    uint32_t tries; /* for which there was no memory */
+    uint32_t tries; /* that failed */
     uint32_t next;  /* in its queue, index + 1 */
 };
 

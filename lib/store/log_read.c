@@ -5,8 +5,10 @@
 #include "base/check.h"
 #include "store/log_priv.h"
 
-/* Lack of memory says nothing about the record, and what cannot be read is given up for good. */
-#define TRIES_MAX 64
+/* What cannot be read is given up for good. Lack of memory says nothing about the record, and an
+ * error of the disk may pass. */
+#define TRIES_NO_MEMORY 64
+#define TRIES_FAILED 3
 
 static void push(struct zc_log_reads *q, uint32_t *first, uint32_t *last, uint32_t i)
 {
@@ -112,7 +114,8 @@ void zc_log_read_input(struct zc_log *log, const struct zc_disk_completion *done
     ZC_ASSERT(i <= q->cap && q->items[i - 1].block != NULL);
     struct zc_log_read *r = &q->items[i - 1];
     q->given--;
-    if (done->result == ZC_ENOMEM && r->tries++ < TRIES_MAX) {
+    uint32_t tries = done->result == ZC_ENOMEM ? TRIES_NO_MEMORY : TRIES_FAILED;
+    if (done->result < 0 && r->tries++ < tries) {
         push(q, &q->wanted, &q->wanted_last, i);
         return;
     }

@@ -177,7 +177,7 @@ TEST(a_file_that_may_not_be_read)
     }
 }
 
-TEST(a_read_without_memory_is_tried_again)
+static void read_fails_once(int err)
 {
     struct user u;
     user_init(&u, 6);
@@ -185,11 +185,21 @@ TEST(a_read_without_memory_is_tried_again)
     CHECK(user_put(&u) > 0);
     user_run(&u);
     u.disk.fail_at = u.disk.ops + 1;
-    u.disk.fail_err = ZC_ENOMEM;
+    u.disk.fail_err = err;
     CHECK_INT(zc_log_read(u.log, u.msgs[1].place, user_len(&u, 1), (void *)1), 0);
     user_run(&u);
     CHECK(u.disk.ops > u.disk.fail_at);
     CHECK_INT(u.read_answers, 1);
     CHECK_INT(u.read_err, 0);
     user_done(&u);
+}
+
+TEST(a_read_without_memory_is_tried_again)
+{
+    read_fails_once(ZC_ENOMEM);
+}
+
+TEST(a_read_that_the_disk_refuses_is_tried_again)
+{
+    read_fails_once(ZC_EIO);
 }
