@@ -9,6 +9,9 @@
 
 #define BYTES_MAX (64u << 10) /* of the bodies of a chunk, about */
 
+/* Chunks that are nearly empty: not many more than the rows are worth. */
+#define FEW_MAX 4
+
 _Static_assert(sizeof(struct zc_row) == 32, "the size of a row is what matters");
 
 static struct zc_row_chunk *at(const struct zc_rows *rows, uint32_t i)
@@ -145,8 +148,7 @@ struct zc_row *zc_rows_push(struct zc_rows *rows, struct zc_row_ids *ids, struct
         like->body_len - like->payload_len >= ZC_ROW_HEAD_END)
         return NULL;
     if (c == NULL || !fits(c, like)) {
-        /* One that is nearly empty is no reason for another one: they would all be. */
-        if (c != NULL && c->len < c->cap / 4)
+        if (c != NULL && c->len < c->cap / 4 && rows->len > FEW_MAX + rows->count / 16)
             return NULL;
         c = chunk_new(rows, ids, mb, like);
     } else if (c->from != like->from && !tell_apart(c)) {
