@@ -192,6 +192,10 @@ static int finish(const struct zc_hub_options *h, struct zc_logsink *log)
                                  "may");
     if (h->open && listed)
         return config_error(log, "--open: it lets everybody in, and --allow does not: choose one");
+    if (h->open && !h->no_psk)
+        return config_error(log,
+                            "--open: it is for --no-psk: leave it out; the secret of the token "
+                            "lets in who has it");
     return ZC_OPTIONS_RUN;
 }
 

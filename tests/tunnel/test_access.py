@@ -59,7 +59,7 @@ class Access(Case):
                         ["--allow-file", "/nonexistent"],
                         ["--allow-file", bad], ["--no-psk"],
                         ["--no-psk", "--open", "--allow", self.node], ["--open", "--local"],
-                        ["--region", "a b"], ["--forward", "0"], ["--forward", "7"]):
+                        ["--open"], ["--region", "a b"], ["--forward", "0"], ["--forward", "7"]):
             with self.subTest(options):
                 got = self.tunnel_hub(self.r, *options, start=False).run()
                 self.assertEqual(got.returncode, 78, got.stderr)
