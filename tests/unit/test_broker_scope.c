@@ -1,7 +1,9 @@
 /* Scopes: ids and leases that outlive a session, through a hub in memory. */
 #include "bus.h"
+#include "node/hub_priv.h"
 #include "test.h"
 #include "zmqc/scope.h"
+#include "zmqc/seen.h"
 
 #define HAS(text, part) CHECK(strstr(text, part) != NULL)
 #define LACKS(text, part) CHECK(strstr(text, part) == NULL)
@@ -172,6 +174,30 @@ TEST(the_ids_of_a_mailbox_are_bounded)
     CHECK_INT(stats().queued, 0);
     put(s, "3", "q"); /* forgotten */
     CHECK_INT(stats().queued, 1);
+    bus_end();
+}
+
+TEST(the_ids_of_all_mailboxes_are_bounded)
+{
+    start();
+    struct zc_broker *b = bus_hub->broker;
+    struct zc_mailbox *mb = NULL;
+    struct zc_message m = {.seen_s = 600};
+    char name[16];
+    for (uint32_t i = 0; i <= ZC_SEEN_MAX; i++) {
+        if (i % ZC_SEEN_MAILBOX_MAX == 0) {
+            zc_mailbox_free(mb);
+            snprintf(name, sizeof(name), "q%u", i);
+            CHECK((mb = zc_mailbox_new(zc_slice_str(name))) != NULL);
+        }
+        m.mailbox = mb;
+        m.id_tag = i + 1;
+        zc_seen_add(b, &m);
+    }
+    zc_mailbox_free(mb);
+    CHECK_INT(b->seen.len, ZC_SEEN_MAX);
+    CHECK(!zc_seen_has(b, 1)); /* the oldest is forgotten */
+    CHECK(zc_seen_has(b, 2) && zc_seen_has(b, ZC_SEEN_MAX + 1));
     bus_end();
 }
 
