@@ -161,7 +161,7 @@ class Lists(Case):
                     self.names[0].replace("nodekey", "privkey")):
             with self.subTest(key):
                 got = cli("revoke", key, listen=h.listen)
-                self.assertEqual((got.returncode, got.stdout), (1, b""))
+                self.assertEqual((got.returncode, got.stdout), (2, b""))
                 self.assertIn(b"64 hex digits", got.stderr)
         self.assertEqual(cli("revoke", listen=h.listen).returncode, 2)
         self.assertEqual(cli("revoke", "a", "b", listen=h.listen).returncode, 2)
