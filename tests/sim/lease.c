@@ -19,8 +19,8 @@ bool lease_may_be_over(struct world *w, const struct delivery *d)
     return d->over || d->releasing || world_ns(w) >= d->lease_min || w->conns[d->conn]->cause != 0;
 }
 
-/* A rep by message id may mean another message of the same sender and id: what of them c holds may
- * be acknowledged by it. False: there is none. */
+/* A rep by message id may mean another message of the same sender and id: what of them c holds, or
+ * is just given, may be acknowledged by it. False: there is none. */
 static bool has_twins(struct world *w, const struct conn *c, const struct want *want)
 {
     const struct delivery *target = &w->deliveries[want->target];
@@ -33,9 +33,11 @@ static bool has_twins(struct world *w, const struct conn *c, const struct want *
             strcmp(other->id, m->id) != 0)
             continue;
         found = true;
-        if (!other->held || d->conn != c->number)
+        bool its = other->held && d->conn == c->number;
+        /* Or its frame is on the way to c. */
+        if (!its && wants_waiting(c, other->box, false) == 0)
             continue;
-        d->releasing = true;
+        d->releasing = d->releasing || its;
         if (other->gone == NO)
             other->gone = MAYBE;
     }
