@@ -10,6 +10,9 @@
 #define CAP_MIN 64
 #define CAP_LARGE (UINT32_C(1) << 18)
 #define FAR 31 /* distance + 1, at most */
+/* A table of that size of which less than a quarter is in use is large enough: ids that still find
+ * no place collide, and would in any. */
+#define CAP_SPARSE 1024
 
 /* Where a key would like to stand, from bits that `kind` does not use. */
 static uint32_t home(uint64_t hash, uint32_t cap)
@@ -170,6 +173,8 @@ int zc_row_ids_add(struct zc_row_ids *ids, struct zc_row *row, const uint64_t ke
 {
     bool roomy = (uint64_t)ids->len * 20 < (uint64_t)ids->cap * 17;
     for (int i = 0; i < 2 && (!roomy || !has_place(ids, key[0])); i++) {
+        if (ids->cap >= CAP_SPARSE && ids->len < ids->cap / 4)
+            return ZC_ENOMEM;
         bool grown = resize(ids, larger(ids->cap));
         if (!grown && !has_place(ids, key[0]))
             return ZC_ENOMEM;

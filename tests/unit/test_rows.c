@@ -121,6 +121,7 @@ static void run(unsigned kind)
         CHECK_INT(rows.count, there);
     }
     CHECK(seq_next > 1000);
+    CHECK(ids.cap < 4 * MOST); /* whatever collides */
     for (uint64_t seq = 1; seq < seq_next; seq++) {
         if (all[seq].row != NULL)
             drop(seq);
