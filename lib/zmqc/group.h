@@ -5,9 +5,9 @@
  * filter pays nothing.
  *
  * Everything before `at` in the queue, and before `row_seq` in the rows, was looked at and is not
- * for this group. What came back is in
- * no order that a group could remember its place in: of that it keeps the oldest ones it wants, so
- * that it looks at all of it once for ZC_GROUP_NEAR messages that go to it or come back.
+ * for this group. What came back is in no order that a group could remember its place in: of that
+ * it keeps the oldest ones it wants, so that it looks at all of it once for ZC_GROUP_NEAR messages
+ * that go to it or come back.
  */
 #ifndef ZC_ZMQC_GROUP_H
 #define ZC_ZMQC_GROUP_H

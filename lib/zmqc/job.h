@@ -57,10 +57,10 @@ struct zc_job {
     uint32_t looks_len, next;
     struct zc_block *shown; /* goes out once it is known whether it is the last */
     uint32_t shown_attempt;
-    /* PUB */
-    struct zc_list in_pubs;
     /* MOVE: in from->moves */
     struct zc_list in_moves;
+    /* PUB */
+    struct zc_list in_pubs;
     struct zc_binding_walk walk;
     struct zc_mono expires;
     bool begun, stored;

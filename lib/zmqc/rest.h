@@ -3,7 +3,7 @@
  * zc_message again when somebody needs it.
  *
  *   zc_message, QUEUED --nobody waits for it, no timer, no attempt, hot window full--> row
- *   row --first in the queue or for a filter, purged, damaged--> zc_message among the returned
+ *   row --given, purged, moved, damaged--> zc_message among the returned
  *
  * With a log the payload of a row is there; without one it is packed beside the rows. Counts do
  * not change. A mailbox has its order in three parts, each by sequence number (the list, what came

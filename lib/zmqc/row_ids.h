@@ -1,7 +1,6 @@
 /*
  * Which row has a message id: a table over the rows of all mailboxes, by the first part of the
- * id's key, which is a keyed hash. 5 bytes an entry; some four fifths of a
- * large table are in use.
+ * id's key, which is a keyed hash. 5 bytes an entry; some four fifths of a large table are in use.
  *
  * Open addressing where who is farther from home stays (robin hood). Beside the number of the row,
  * which is that of its chunk and its index, stands how far it is from home and three bits of its
