@@ -5,30 +5,8 @@
   # What common.nix found out.
   facts,
 }:
+with facts;
 let
-  inherit (facts)
-    allowFile
-    badAllow
-    badArgs
-    badForward
-    badListen
-    derpMap
-    fileMailbox
-    hidden
-    hub
-    keyFile
-    listen
-    locals
-    mailbox
-    normal
-    pathMax
-    readOnly
-    region
-    state
-    tokenFile
-    under
-    underAny
-    ;
   notInStore = name: path: {
     assertion = path == null || !under builtins.storeDir path;
     message = ''

@@ -59,6 +59,18 @@ static inline void zc_list_remove(struct zc_list *n)
     zc_list_init(n);
 }
 
+/* Moves all nodes of head to `to`, which is made, in their order: for a turn through a list to
+ * which nodes come back meanwhile. */
+static inline void zc_list_take_all(struct zc_list *head, struct zc_list *to)
+{
+    zc_list_init(to);
+    if (zc_list_empty(head))
+        return;
+    *to = *head;
+    to->next->prev = to->prev->next = to;
+    zc_list_init(head);
+}
+
 static inline struct zc_list *zc_list_first(const struct zc_list *head)
 {
     return zc_list_empty(head) ? NULL : head->next;

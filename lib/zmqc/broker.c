@@ -166,12 +166,7 @@ void zc_broker_want_dispatch(struct zc_broker *b, struct zc_mailbox *mb)
 static void dispatch_all(struct zc_broker *b)
 {
     struct zc_list turn; /* one that is long comes back for the next one */
-    zc_list_init(&turn);
-    while (!zc_list_empty(&b->dispatch)) {
-        struct zc_list *l = b->dispatch.next;
-        zc_list_remove(l);
-        zc_list_push(&turn, l);
-    }
+    zc_list_take_all(&b->dispatch, &turn);
     while (!zc_list_empty(&turn)) {
         struct zc_list *l = turn.next;
         zc_list_remove(l);
@@ -299,11 +294,7 @@ void zc_broker_tick(struct zc_broker *b, struct zc_now now)
         zc_heap_remove(&b->timers, t);
         timer_due(b, t);
     }
-    while (!zc_list_empty(&b->yielded)) {
-        struct zc_list *l = b->yielded.next;
-        zc_list_remove(l);
-        zc_list_push(&turn, l);
-    }
+    zc_list_take_all(&b->yielded, &turn);
     while (!zc_list_empty(&turn)) {
         struct zc_list *l = turn.next;
         zc_list_remove(l);

@@ -3,11 +3,13 @@
  * (docs/man/zmqc.5). Sans-IO; the node above gives it bytes, time and a journal.
  *
  * What an operation changes is in memory at once; what the client may see of it waits for the disk:
- *   put   PENDING until its ticket is synced, then ok, then waiters are matched
- *   take  the message leaves the mailbox, its removal is journaled, the frame leaves when that is
- * synced ack   likewise; the ok waits reserve  the attempt count is journaled; the frame leaves
- * when that is written A failed ticket undoes exactly that: the put is refused, the message is back
- * in its place.
+ *
+ *   put      PENDING until its ticket is synced, then ok, then waiters are matched
+ *   take     it leaves the mailbox, its removal is journaled; the frame leaves when that is synced
+ *   ack      likewise; the ok waits
+ *   reserve  the attempt count is journaled; the frame leaves when that is written
+ *
+ * A failed ticket undoes exactly that: the put is refused, the message is back in its place.
  */
 #ifndef ZC_ZMQC_BROKER_H
 #define ZC_ZMQC_BROKER_H

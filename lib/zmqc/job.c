@@ -229,14 +229,9 @@ void zc_job_start(struct zc_broker *b, struct zc_session *s, const struct zc_msg
 void zc_job_run(struct zc_broker *b)
 {
     struct zc_list turn;
-    zc_list_init(&turn);
     if (b->input_blocked) /* the log is behind: more would only wait in memory */
         return;
-    while (!zc_list_empty(&b->jobs)) {
-        struct zc_list *l = b->jobs.next;
-        zc_list_remove(l);
-        zc_list_push(&turn, l);
-    }
+    zc_list_take_all(&b->jobs, &turn);
     while (!zc_list_empty(&turn)) {
         struct zc_list *l = turn.next;
         zc_list_remove(l);

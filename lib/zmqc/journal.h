@@ -15,8 +15,8 @@ enum zc_journal_kind {
     ZC_JOURNAL_RETURN, /* the same, of a message that was removed and comes back */
     ZC_JOURNAL_REMOVE, /* body: u64 little-endian sequence numbers */
     ZC_JOURNAL_STATE,  /* body: u32 attempt, i64 due (unix ms), little-endian */
-    ZC_JOURNAL_BIND,   /* body: see binding.h */
-    ZC_JOURNAL_SEEN,   /* body: see seen.h */
+    ZC_JOURNAL_BIND,   /* body: see stored.h */
+    ZC_JOURNAL_SEEN,   /* body: see stored.h */
 };
 
 struct zc_journal {

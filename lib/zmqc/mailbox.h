@@ -4,8 +4,9 @@
  *            put                 due               take, reserve
  *   PENDING -----> QUEUED or DELAYED ----> QUEUED ---------------> REMOVING or LEASED
  *   (not yet        ^                                                 |           |
- *    durable)       +------------- nack, lease end, session end ------+-----------+--ack-->
- * REMOVING
+ *    durable)       +------------- nack, lease end, session end ------+-----------+
+ *
+ *   LEASED --ack--> REMOVING
  *
  * New messages join `queue`, a list in sequence order. What returns or was delayed joins
  * `returned`, a heap by sequence number. What merely waits is in `rows`, see rest.h. The next

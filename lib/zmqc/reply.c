@@ -99,17 +99,28 @@ static bool may_go(const struct zc_broker *b, const struct zc_session *s, uint64
     return ticket <= b->synced && zc_list_empty(&s->replies);
 }
 
-/* frame, which is taken over (NULL: no memory), behind ticket and earlier replies. */
-static void hold_frame(struct zc_broker *b, struct zc_session *s, struct zc_block *frame,
-                       struct zc_slice id, uint64_t ticket, bool pub)
+/* A reply to hold back, with frame, which is taken over (NULL: no memory). NULL: the session ends.
+ */
+static struct zc_held *held_frame(struct zc_broker *b, struct zc_session *s, struct zc_block *frame,
+                                  struct zc_slice id)
 {
     struct zc_held *h = frame != NULL ? zc_reply_held_new(id) : NULL;
     if (h == NULL) {
         zc_block_unref(frame);
         zc_broker_kill(b, s, "out of memory: session ended");
-        return;
+        return NULL;
     }
     h->frame = frame;
+    return h;
+}
+
+/* frame, which is taken over (NULL: no memory), behind ticket and earlier replies. */
+static void hold_frame(struct zc_broker *b, struct zc_session *s, struct zc_block *frame,
+                       struct zc_slice id, uint64_t ticket, bool pub)
+{
+    struct zc_held *h = held_frame(b, s, frame, id);
+    if (h == NULL)
+        return;
     h->ticket = ticket;
     h->pub = pub;
     zc_reply_hold(b, s, h);
@@ -157,14 +168,9 @@ void zc_reply_gift_err(struct zc_broker *b, struct zc_session *s, struct zc_slic
     if (s->state == ZC_SESSION_CLOSED)
         return;
     fill_err(&b->out, id, code, text);
-    struct zc_block *frame = zc_reply_encode(b, s, &b->out);
-    struct zc_held *h = frame != NULL ? zc_reply_held_new(id) : NULL;
-    if (h == NULL) {
-        zc_block_unref(frame);
-        zc_broker_kill(b, s, "out of memory: session ended");
+    struct zc_held *h = held_frame(b, s, zc_reply_encode(b, s, &b->out), id);
+    if (h == NULL)
         return;
-    }
-    h->frame = frame;
     h->gift = true;
     zc_reply_hold(b, s, h);
     zc_reply_release(b, s);

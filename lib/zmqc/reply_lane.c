@@ -110,12 +110,7 @@ void zc_reply_release_all(struct zc_broker *b)
 {
     /* Work on a list of its own: releasing may take any session off, or put it back on. */
     struct zc_list work;
-    zc_list_init(&work);
-    while (!zc_list_empty(&b->stalled)) {
-        struct zc_list *l = b->stalled.next;
-        zc_list_remove(l);
-        zc_list_push(&work, l);
-    }
+    zc_list_take_all(&b->stalled, &work);
     while (!zc_list_empty(&work)) {
         struct zc_list *l = work.next;
         zc_list_remove(l);

@@ -107,12 +107,7 @@ void zc_settle_revive(struct zc_broker *b, struct zc_message *m)
 void zc_settle_store_again(struct zc_broker *b)
 {
     struct zc_list work;
-    zc_list_init(&work);
-    while (!zc_list_empty(&b->unstored)) {
-        struct zc_list *l = b->unstored.next;
-        zc_list_remove(l);
-        zc_list_push(&work, l);
-    }
+    zc_list_take_all(&b->unstored, &work);
     while (!zc_list_empty(&work)) {
         struct zc_list *l = work.next;
         zc_list_remove(l);

@@ -8,14 +8,6 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import payload
 from payload import SLOW, container, harness
 
-RUNNER = """[Unit]
-After=multi-user.target
-SuccessAction=poweroff-immediate
-FailureAction=poweroff-immediate
-[Service]
-Type=oneshot
-ExecStart=/bin/sh /run/payload-ro/run.sh
-"""
 # The first boot waits to be killed.
 END = """
 touch /run/result/done
@@ -35,7 +27,7 @@ class Container(payload.Verdicts, unittest.TestCase):
         payload.fill(cls.machine.path("payload"), SLOW, 100, 0)
         with open(cls.machine.path("payload", "run.sh"), "a") as f:
             f.write(END)
-        cls.machine.wanted("check.service", RUNNER)
+        cls.machine.wanted("check.service", container.RUNNER)
         cls.boot(300)
         cls.machine.cut()
         cls.take_results()

@@ -14,6 +14,15 @@ MASKED = ("systemd-logind.service", "dbus-org.freedesktop.login1.service",
           "systemd-networkd.service", "systemd-resolved.service", "systemd-timesyncd.service",
           "getty.target", "console-getty.service", "systemd-firstboot.service")
 PROGRAMS = ("zmqcat-hub", "zmqcat-spoke", "zmqcat", "relay")
+# Runs run.sh of the payload, once, and ends the machine.
+RUNNER = """[Unit]
+After=multi-user.target
+SuccessAction=poweroff-immediate
+FailureAction=poweroff-immediate
+[Service]
+Type=oneshot
+ExecStart=/bin/sh /run/payload-ro/run.sh
+"""
 
 
 def units(folder, bindir):

@@ -10,17 +10,9 @@ import json, os, re, shutil, subprocess, sys, unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import harness
-from container import Machine, units, write
+from container import Machine, RUNNER, units, write
 from harness import BUILD, ROOT
 
-RUNNER = """[Unit]
-After=multi-user.target
-SuccessAction=poweroff-immediate
-FailureAction=poweroff-immediate
-[Service]
-Type=oneshot
-ExecStart=/bin/sh /run/payload-ro/run.sh
-"""
 RUN = """exec >/run/result/log 2>&1
 systemd-sysusers /run/payload-ro/zmqcat.conf /run/payload-ro/people.conf
 /usr/bin/python3 -B /run/payload-ro/inside.py /run/payload-ro /run/result

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/rng.h"
 #include "store/log.h"
+#include "store/record.h"
 #include "store_disk.h"
 #include "test.h"
 
@@ -553,6 +554,28 @@ static inline struct zc_log_status user_status(struct user *u)
     struct zc_log_status st;
     zc_log_status(u->log, &st);
     return st;
+}
+
+static inline uint64_t user_live_bytes(struct user *u)
+{
+    uint64_t sum = 0;
+    for (uint64_t seq = 1; seq < u->seq_next; seq++)
+        if (u->msgs[seq].state == U_LIVE)
+            sum += zc_record_size(user_len(u, seq));
+    return sum;
+}
+
+/* Every live message can be read back where its place says. */
+static inline void user_check_readable(struct user *u)
+{
+    for (uint64_t seq = 1; seq < u->seq_next; seq++) {
+        if (u->msgs[seq].state != U_LIVE)
+            continue;
+        int err = zc_log_read(u->log, u->msgs[seq].place, user_len(u, seq), (void *)(uintptr_t)seq);
+        CHECK_INT(err, 0);
+        user_run(u);
+        CHECK_INT(u->read_err, 0);
+    }
 }
 
 #endif

@@ -3,9 +3,8 @@
  * what was refused is not, and the same after a restart. The script is about what the log keeps
  * beside plain puts: moves, purges, bindings, ids that are remembered, and bodies that left memory.
  */
-#include "bus.h"
+#include "bus_disk.h"
 #include "node/hub_priv.h"
-#include "store_disk.h"
 #include "test.h"
 
 enum { PUTS = 12 };
@@ -77,19 +76,9 @@ static void pass_ms(int ms)
 
 static void open_hub(void)
 {
-    static const uint8_t seed[32] = {7};
-    static uint32_t numbers[FD_FILES];
-    struct zc_hub_config c;
-    zc_hub_config_default(&c);
-    c.durable = true;
+    struct zc_hub_config c = bus_disk_config(&disk);
     c.hot_bytes = hot_bytes;
-    c.hot_messages = bus_hot_messages();
-    c.heartbeat_ms = 0;
-    c.storage_path = "/";
-    c.log.segment_bytes = 65536;
-    c.log.segments = numbers;
-    c.log.segments_count = fd_list(&disk, numbers);
-    bus_hub = zc_hub_new(&c, seed, bus_now);
+    bus_disk_hub(&c);
     pump();
     client = bus_attach();
     bus_call(client, "{\"op\":\"hello\",\"id\":\"h\",\"from\":\"w\",\"scope\":\"home\"}");

@@ -25,8 +25,7 @@
 #define zc_hub_detach(...) ALONE_VOID(zc_hub_detach(__VA_ARGS__))
 #define zc_hub_stop(...) ALONE_VOID(zc_hub_stop(__VA_ARGS__))
 
-#include "bus.h"
-#include "store_disk.h"
+#include "bus_disk.h"
 
 enum { KEPT = 24 };
 
@@ -100,21 +99,11 @@ static bool is_ok(const char *out)
 
 static bool try_open(void)
 {
-    static const uint8_t seed[32] = {7};
-    static uint32_t numbers[FD_FILES];
-    struct zc_hub_config c;
-    zc_hub_config_default(&c);
-    c.durable = true;
+    struct zc_hub_config c = bus_disk_config(&disk);
     c.hot_bytes = 20000; /* most bodies leave memory */
-    c.hot_messages = bus_hot_messages();
-    c.heartbeat_ms = 0;
-    c.storage_path = "/";
-    c.log.segment_bytes = 65536;
-    c.log.segments = numbers;
-    c.log.segments_count = fd_list(&disk, numbers);
     down = false;
     client = NULL;
-    bus_hub = zc_hub_new(&c, seed, bus_now);
+    bus_disk_hub(&c);
     if (bus_hub == NULL)
         return false;
     pump();

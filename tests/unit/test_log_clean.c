@@ -24,36 +24,14 @@ static void churn(int n)
     user_wait(&u, 200);
 }
 
-static uint64_t live_bytes(void)
-{
-    uint64_t sum = 0;
-    for (uint64_t seq = 1; seq < u.seq_next; seq++)
-        if (u.msgs[seq].state == U_LIVE)
-            sum += zc_record_size(user_len(&u, seq));
-    return sum;
-}
-
 /* Twice what lives, a segment of tolerance, the current one, the next one and the reserve. */
 static void check_small(void)
 {
-    CHECK_INT(user_status(&u).live_bytes, live_bytes());
-    if (user_status(&u).bytes > 2 * live_bytes() + 4 * SEGMENT) {
+    CHECK_INT(user_status(&u).live_bytes, user_live_bytes(&u));
+    if (user_status(&u).bytes > 2 * user_live_bytes(&u) + 4 * SEGMENT) {
         test_faults++;
         printf("%llu bytes on the disk for %llu that live\n",
-               (unsigned long long)user_status(&u).bytes, (unsigned long long)live_bytes());
-    }
-}
-
-/* Every live message can be read back where its place says. */
-static void check_readable(void)
-{
-    for (uint64_t seq = 1; seq < u.seq_next; seq++) {
-        if (u.msgs[seq].state != U_LIVE)
-            continue;
-        CHECK_INT(zc_log_read(u.log, u.msgs[seq].place, user_len(&u, seq), (void *)(uintptr_t)seq),
-                  0);
-        user_run(&u);
-        CHECK_INT(u.read_err, 0);
+               (unsigned long long)user_status(&u).bytes, (unsigned long long)user_live_bytes(&u));
     }
 }
 
@@ -71,7 +49,7 @@ TEST(clean_one_message_pins_nothing)
             check_small();
         }
         CHECK(u.disk.creates > 20 && u.moves > 0);
-        check_readable();
+        user_check_readable(&u);
         user_close(&u);
         user_open(&u);
         CHECK_INT(user_live(&u), 1);
@@ -189,7 +167,7 @@ TEST(clean_crash_at_each_request)
         user_kill(&u);
         fd_crash(&u.disk);
         user_open(&u);
-        check_readable();
+        user_check_readable(&u);
         user_done(&u);
         if (test_faults > 20)
             break;
@@ -210,12 +188,12 @@ TEST(clean_fault_at_each_request)
             u.disk.fail_at = 0;
             CHECK_INT(u.state, ZC_LOG_OK);
             check_small();
-            check_readable();
+            user_check_readable(&u);
             user_kill(&u);
             fd_crash(&u.disk);
             user_open(&u);
             CHECK(u.ready);
-            check_readable();
+            user_check_readable(&u);
             user_done(&u);
         }
         if (test_faults > 20)
@@ -236,7 +214,7 @@ TEST(clean_failing_disk_refuses_and_heals)
     CHECK_INT(u.state, ZC_LOG_OK);
     user_wait(&u, 1000);
     check_small();
-    check_readable();
+    user_check_readable(&u);
     user_close(&u);
     user_open(&u);
     CHECK(u.ready);
@@ -283,7 +261,7 @@ TEST(clean_makes_room_on_a_full_disk)
     CHECK_INT(u.state, ZC_LOG_OK);
     CHECK(u.moves > 0);
     check_small();
-    check_readable();
+    user_check_readable(&u);
     for (int i = 0; i < 1000; i++) {
         CHECK(user_put(&u) > 0);
         user_run(&u);
@@ -324,7 +302,7 @@ TEST(clean_full_disk_for_ever)
         CHECK_INT(u.state, ZC_LOG_OK);
         CHECK(user_put(&u) > 0);
         user_run(&u);
-        check_readable();
+        user_check_readable(&u);
         user_kill(&u);
         fd_crash(&u.disk);
         user_open(&u);
@@ -352,7 +330,7 @@ TEST(clean_keeps_damaged_bytes)
     CHECK_INT(u.disk.asides, 1);
     CHECK_INT(user_status(&u).damaged, 1);
     CHECK(fd_find(&u.disk, 1) == NULL && fd_segments(&u.disk) <= 4);
-    check_readable();
+    user_check_readable(&u);
     u.damage_expected = false;
     user_kill(&u);
     fd_crash(&u.disk);
@@ -375,7 +353,7 @@ TEST(clean_block_that_cannot_be_read)
     CHECK(u.disk.asides >= 1);
     CHECK(fd_find(&u.disk, 1) == NULL);
     u.disk.fail_reads = false;
-    check_readable();
+    user_check_readable(&u);
     user_done(&u);
 }
 
@@ -453,12 +431,12 @@ TEST(clean_all_on_demand)
         user_wait(&u, 5000);
         CHECK(!zc_log_compacting(u.log));
         CHECK_INT(user_status(&u).moved, user_live(&u));
-        CHECK(user_status(&u).bytes < before && before > live_bytes() + 3 * SEGMENT);
-        CHECK(user_status(&u).bytes <= live_bytes() + 4 * SEGMENT);
+        CHECK(user_status(&u).bytes < before && before > user_live_bytes(&u) + 3 * SEGMENT);
+        CHECK(user_status(&u).bytes <= user_live_bytes(&u) + 4 * SEGMENT);
         for (uint64_t seq = 1; seq < u.seq_next; seq++)
             if (u.msgs[seq].state == U_LIVE)
                 CHECK(u.msgs[seq].place >> 32 > last);
-        check_readable();
+        user_check_readable(&u);
         /* An empty log: nothing to do. */
         for (uint64_t seq = 1; seq < u.seq_next; seq++)
             if (u.msgs[seq].state == U_LIVE)
@@ -557,11 +535,11 @@ TEST(clean_what_is_removed_meanwhile)
         user_wait(&u, 500);
         moved += user_status(&u).moved;
         check_small();
-        check_readable();
+        user_check_readable(&u);
         user_kill(&u);
         user_open(&u);
         CHECK(u.ready);
-        check_readable();
+        user_check_readable(&u);
         user_done(&u);
     }
     CHECK(moved > 1000);

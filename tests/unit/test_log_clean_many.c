@@ -77,24 +77,9 @@ static void step_late(int i)
 
 static void check_small(void)
 {
-    uint64_t live = 0;
-    for (uint64_t seq = 1; seq < u.seq_next; seq++)
-        if (u.msgs[seq].state == U_LIVE)
-            live += zc_record_size(user_len(&u, seq));
+    uint64_t live = user_live_bytes(&u);
     CHECK_INT(user_status(&u).live_bytes, live);
     CHECK(user_status(&u).bytes <= 2 * live + 4 * u.segment_bytes);
-}
-
-static void check_readable(void)
-{
-    for (uint64_t seq = 1; seq < u.seq_next; seq++) {
-        if (u.msgs[seq].state != U_LIVE)
-            continue;
-        CHECK_INT(zc_log_read(u.log, u.msgs[seq].place, user_len(&u, seq), (void *)(uintptr_t)seq),
-                  0);
-        user_run(&u);
-        CHECK_INT(u.read_err, 0);
-    }
 }
 
 TEST(crash_in_a_round_of_several_segments)
@@ -124,7 +109,7 @@ TEST(crash_in_a_round_of_several_segments)
             fd_crash(&u.disk);
             user_open(&u);
             CHECK(u.ready && u.missing == 0);
-            check_readable();
+            user_check_readable(&u);
             user_done(&u);
         }
         CHECK(several > sizes[size].cases / 4);
@@ -157,12 +142,12 @@ TEST(fault_in_a_round_of_several_segments)
             CHECK_INT(u.state, ZC_LOG_OK);
             CHECK_INT(user_status(&u).damaged, 0);
             check_small();
-            check_readable();
+            user_check_readable(&u);
             user_kill(&u);
             fd_crash(&u.disk);
             user_open(&u);
             CHECK(u.ready && u.missing == 0);
-            check_readable();
+            user_check_readable(&u);
             user_done(&u);
         }
         CHECK(hit > sizes[size].cases * 3 / 4);

@@ -59,14 +59,7 @@ TEST(index_opens_the_same)
     /* One request for each index and one for the size, less than for the segments. */
     CHECK(u.disk.reads - reads < 12u * (uint32_t)fd_segments(&u.disk));
     /* All can be read back, moved and removed. */
-    for (uint64_t seq = 1; seq < u.seq_next; seq++) {
-        if (u.msgs[seq].state != U_LIVE)
-            continue;
-        CHECK_INT(zc_log_read(u.log, u.msgs[seq].place, user_len(&u, seq), (void *)(uintptr_t)seq),
-                  0);
-        user_run(&u);
-        CHECK_INT(u.read_err, 0);
-    }
+    user_check_readable(&u);
     for (uint64_t seq = 1; seq < u.seq_next; seq++)
         if (u.msgs[seq].state == U_LIVE && seq % 50 != 0)
             CHECK_INT(user_remove(&u, seq), 0);

@@ -4,9 +4,8 @@
  *
  * Built with the linker's --wrap, where that is to be had.
  */
-#include "bus.h"
+#include "bus_disk.h"
 #include "node/hub_priv.h"
-#include "store_disk.h"
 #include "test.h"
 
 static struct fd disk;
@@ -91,19 +90,12 @@ static void pump(void)
 
 static void open_hub(bool durable, uint64_t segment_bytes, uint64_t hot)
 {
-    static const uint8_t seed[32] = {7};
-    static uint32_t numbers[FD_FILES];
-    struct zc_hub_config c;
-    zc_hub_config_default(&c);
+    struct zc_hub_config c = bus_disk_config(&disk);
     c.durable = durable;
     c.hot_messages = hot;
-    c.heartbeat_ms = 0;
     c.mailbox_cap = 1000000;
-    c.storage_path = "/";
     c.log.segment_bytes = segment_bytes;
-    c.log.segments = numbers;
-    c.log.segments_count = fd_list(&disk, numbers);
-    bus_hub = zc_hub_new(&c, seed, bus_now);
+    bus_disk_hub(&c);
     pump();
     client = bus_attach();
 }
