@@ -70,7 +70,7 @@ void zc_hub_config_default(struct zc_hub_config *ret_config);
 struct zc_peer {
     const char *identity; /* authenticated: "uid:1000", "tcp:127.0.0.1:5"; copied */
     const char *name;     /* default `from`: "@" on a unix socket, "ip:port" on TCP; copied */
-    bool control;         /* the administrator's socket: status and trace, nothing else */
+    bool control;         /* the administrator's socket: its own verbs, none of the bus */
 };
 
 enum zc_hub_event_kind {

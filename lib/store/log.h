@@ -55,7 +55,7 @@ struct zc_log_config {
 enum zc_log_event_kind {
     ZC_LOG_RECORD,  /* while OPENING: the records that survive, in log order. PUT, BIND, SEEN: place
                        and body; a second one of the same seq replaces the first (it is a copy, or
-                       the  message was taken and came back). What is kept wants a zc_log_own, each
+                       the message was taken and came back). What is kept wants a zc_log_own, each
                        place that a REMOVE or a second PUT makes useless a zc_log_forget. body is
                        valid until the next event or op call */
     ZC_LOG_READY,   /* recovery is complete, appends are welcome */
