@@ -50,6 +50,15 @@ TEST(blake2s_kdf_vectors)
         for (size_t i = 0; i < 3 && vec_next(&outs, &value); i++)
             CHECK_INT(vec_unhex(value.text, want[i].b, 32), 32);
         CHECK(vec_is(&v, "kdf1", want[0].b, 32));
+        outs = vec_each(vec_get(&v, "kdf2"));
+        size_t pair = 0;
+        while (vec_next(&outs, &value)) {
+            struct zc_secret one;
+            CHECK_INT(vec_unhex(value.text, one.b, 32), 32);
+            CHECK(pair < 2 && memcmp(&one, &want[pair], 32) == 0);
+            pair++;
+        }
+        CHECK_INT(pair, 2);
         for (int n = 1; n <= 3; n++) {
             memset(out, 0xee, sizeof(out));
             zc_blake2s_kdf(&ck, text, n, &out[0], n > 1 ? &out[1] : NULL, n > 2 ? &out[2] : NULL);
