@@ -21,6 +21,7 @@
 #define RETRIES_DEFAULT 3
 #define PING_MS 10000
 #define PATH_MS 2000
+#define PATH_LEN 32
 
 static int abandoned(const struct zmqcat *bus, uint64_t attempts)
 {
@@ -65,7 +66,7 @@ static int ask(const struct zc_args *args, struct zmqcat *bus, const struct zc_b
         return zc_say_bus(args, bus, rc);
     struct zc_out out;
     zc_out_init(&out, bus);
-    zc_print_payload(&out, &m, false);
+    zc_print_message(&out, args, &m);
     int status = zc_out_flush(&out);
     zc_out_done(&out);
     return status;
@@ -97,31 +98,29 @@ static bool descend(struct zc_json *j, const char *name)
 }
 
 /* A spoke has one peer, the hub: the way to it is the path. A hub itself is right here. */
-static void add_path(struct zc_out *out, uint8_t *json, size_t len)
+static void find_path(uint8_t *json, size_t len, char path[PATH_LEN])
 {
     struct zc_slice key;
     struct zc_json_value v;
     struct zc_json j;
     bool first = true, bad = false, spoke = false;
-    char text[64], path[32] = "local";
+    snprintf(path, PATH_LEN, "local");
     zc_json_init(&j, json, len);
-    if (descend(&j, "tunnel") && zc_json_eat(&j, '{')) {
-        while (zc_json_member(&j, &first, 2, &key, &bad, &v)) {
-            spoke = spoke || zc_slice_is(key, "connections");
-            if (!spoke || !zc_slice_is(key, "peers") || v.type != ZC_JSON_ARRAY)
-                continue;
-            snprintf(path, sizeof path, "none");
-            zc_json_init(&j, (uint8_t *)(uintptr_t)v.text.data, v.text.len);
-            if (!zc_json_eat(&j, '[') || !zc_json_eat(&j, '{'))
-                break;
-            for (first = true; zc_json_member(&j, &first, 3, &key, &bad, &v);)
-                if (zc_slice_is(key, "path") && v.type == ZC_JSON_STRING)
-                    snprintf(path, sizeof path, "%.*s", (int)v.text.len, (char *)v.text.data);
-            break;
-        }
+    if (!descend(&j, "tunnel") || !zc_json_eat(&j, '{'))
+        return;
+    while (zc_json_member(&j, &first, 2, &key, &bad, &v)) {
+        spoke = spoke || zc_slice_is(key, "connections");
+        if (!spoke || !zc_slice_is(key, "peers") || v.type != ZC_JSON_ARRAY)
+            continue;
+        snprintf(path, PATH_LEN, "none");
+        zc_json_init(&j, (uint8_t *)(uintptr_t)v.text.data, v.text.len);
+        if (!zc_json_eat(&j, '[') || !zc_json_eat(&j, '{'))
+            return;
+        for (first = true; zc_json_member(&j, &first, 3, &key, &bad, &v);)
+            if (zc_slice_is(key, "path") && v.type == ZC_JSON_STRING)
+                snprintf(path, PATH_LEN, "%.*s", (int)v.text.len, (char *)v.text.data);
+        return;
     }
-    snprintf(text, sizeof text, "path %s\n", path);
-    zc_out_str(out, text);
 }
 
 /* A zmqcat_poll_fn with a deadline. */
@@ -136,53 +135,82 @@ static int poll_until(void *data, struct pollfd *hub, int timeout_ms)
     return poll(hub, 1, timeout_ms < 0 || timeout_ms > left ? (int)left : timeout_ms);
 }
 
-/* Asks the control socket for the path; where it cannot be had there is no line. */
-static void ask_path(const struct zc_args *args, struct zc_out *out)
+/* Asks the control socket for the path; it is empty where it cannot be had. */
+static void ask_path(const struct zc_args *args, char path[PATH_LEN])
 {
     struct zmqcat *control = NULL;
     struct zc_buf copy = {0};
     const char *json;
     size_t len;
     int64_t end_ms = zc_clock_ms() + PATH_MS;
+    path[0] = '\0';
     if (zmqcat_open_control_polled(NULL, args->listen, poll_until, &end_ms, &control) ==
             ZMQCAT_OK &&
         zmqcat_query(control, "status", NULL, 0, NULL, &json, &len) == ZMQCAT_OK &&
         zc_buf_append(&copy, json, len) == 0)
-        add_path(out, copy.data, copy.len);
+        find_path(copy.data, copy.len, path);
     zc_buf_done(&copy);
     zmqcat_free(control);
+}
+
+/* What ping found, as text; rtt is empty when there was no answer. */
+static void say_text(const struct zc_args *args, struct zc_out *out, const char *rtt)
+{
+    char path[PATH_LEN], text[64 + PATH_LEN];
+    if (rtt[0] != '\0')
+        zc_out_str(out, "pong\n");
+    if (!args->verbose)
+        return;
+    if (rtt[0] != '\0') {
+        snprintf(text, sizeof text, "round trip %s ms\n", rtt);
+        zc_out_str(out, text);
+    }
+    ask_path(args, path);
+    snprintf(text, sizeof text, "path %s\n", path);
+    zc_out_str(out, path[0] != '\0' ? text : "");
+}
+
+static void say_json(const struct zc_args *args, struct zc_out *out, const char *rtt)
+{
+    char path[PATH_LEN];
+    struct zc_buf b = {0};
+    ask_path(args, path);
+    int err = zc_json_put_raw(&b, "{\"rtt_ms\":");
+    err = err != 0 ? err : zc_json_put_raw(&b, rtt[0] != '\0' ? rtt : "null");
+    err = err != 0 ? err : zc_json_put_raw(&b, ",\"path\":");
+    if (err == 0)
+        err = path[0] != '\0' ? zc_json_put_string(&b, zc_slice(path, strlen(path)))
+                              : zc_json_put_raw(&b, "null");
+    err = err != 0 ? err : zc_json_put_raw(&b, "}\n");
+    if (err != 0)
+        out->short_of_memory = true;
+    else
+        zc_print_json_text(out, (const char *)b.data, b.len);
+    zc_buf_done(&b);
 }
 
 int zc_ask_ping(const struct zc_args *args)
 {
     struct zmqcat *bus = NULL;
     struct zc_out out;
+    char rtt[48] = "";
     int status = zc_open_within(args, PING_MS, &bus);
+    if (status == 0) {
+        int64_t start = zc_clock_us();
+        int rc = zmqcat_ping(bus, PING_MS);
+        int64_t took = zc_clock_us() - start;
+        if (rc == ZMQCAT_OK)
+            snprintf(rtt, sizeof rtt, "%" PRId64 ".%03" PRId64, took / 1000, took % 1000);
+        else
+            status = zc_say_bus(args, bus, rc);
+    }
     zc_out_init(&out, bus);
-    if (status != 0) {
-        if (args->verbose)
-            ask_path(args, &out);
-        int written = zc_out_flush(&out);
-        zc_out_done(&out);
-        return written != 0 ? written : status;
-    }
-    int64_t start = zc_clock_us();
-    int rc = zmqcat_ping(bus, PING_MS);
-    int64_t took = zc_clock_us() - start;
-    if (rc != ZMQCAT_OK) {
-        status = zc_say_bus(args, bus, rc);
-    } else {
-        char line[64];
-        snprintf(line, sizeof line, "round trip %" PRId64 ".%03" PRId64 " ms\n", took / 1000,
-                 took % 1000);
-        zc_out_str(&out, "pong\n");
-        if (args->verbose) {
-            zc_out_str(&out, line);
-            ask_path(args, &out);
-        }
-        status = zc_out_flush(&out);
-    }
+    if (args->json)
+        say_json(args, &out, rtt);
+    else
+        say_text(args, &out, rtt);
+    int written = zc_out_flush(&out);
     zc_out_done(&out);
     zmqcat_free(bus);
-    return status;
+    return written != 0 ? written : status;
 }

@@ -119,16 +119,18 @@ static int hold(struct hold *h)
     }
 }
 
-/* Prints the delivery and the payload. */
+/* Prints the delivery and the payload, or one object with both. */
 static int show(struct hold *h, const struct zmqcat_msg *m)
 {
     struct zc_out out;
     zc_out_init(&out, h->bus);
     out.tick = extend;
     out.data = h;
-    zc_out_name(&out, m->delivery, m->delivery_len);
-    zc_out_str(&out, "\n");
-    zc_print_payload(&out, m, false);
+    if (!h->args->json) {
+        zc_out_name(&out, m->delivery, m->delivery_len);
+        zc_out_str(&out, "\n");
+    }
+    zc_print_message(&out, h->args, m);
     int status = zc_out_flush(&out);
     zc_out_done(&out);
     if (status != 0) {

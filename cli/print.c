@@ -124,6 +124,10 @@ void zc_print_json(struct zc_out *out, const struct zmqcat_msg *m)
     add_int(&b, &failed, ",\"at\":", m->at_ms);
     add_raw(&b, &failed, ",\"by\":");
     add_string(&b, &failed, m->by, m->by_len);
+    if (m->delivery_len > 0) {
+        add_raw(&b, &failed, ",\"delivery\":");
+        add_string(&b, &failed, m->delivery, m->delivery_len);
+    }
     add_raw(&b, &failed, "}\n");
     if (failed)
         out->short_of_memory = true;

@@ -56,7 +56,7 @@ int zc_receive_ready(const struct zc_args *args)
     if (rc != ZMQCAT_OK) {
         status = zc_say_bus(args, bus, rc);
     } else {
-        zc_print_payload(&out, &m, false);
+        zc_print_message(&out, args, &m);
         char delivery[1024];
         size_t len = m.delivery_len < sizeof delivery ? m.delivery_len : sizeof delivery;
         memcpy(delivery, m.delivery, len);

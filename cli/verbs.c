@@ -19,7 +19,8 @@ const struct zc_verb zc_verbs[] = {
     {"reserve", "NAME",
      "Holds a message: prints its delivery on the first line, then the payload; acts on a line "
      "`ack` or `nack` of standard input, whose end gives the message back.",
-     "mailbox", 1, BUS | ZC_ARGS_LEASE | ZC_ARGS_WAIT | ZC_ARGS_ACK, zc_hold_reserve},
+     "mailbox", 1, BUS | ZC_ARGS_LEASE | ZC_ARGS_WAIT | ZC_ARGS_ACK | ZC_ARGS_JSON,
+     zc_hold_reserve},
     {"work", "NAME -- COMMAND [ARGUMENT...]",
      "Runs COMMAND for each message of the mailbox NAME: the payload is its standard input. Exit 0 "
      "acknowledges the message, all else gives it back for 1, 2, 4 ... 60 seconds.",
@@ -29,7 +30,7 @@ const struct zc_verb zc_verbs[] = {
      zc_work_run},
     {"ready", "NAME",
      "Gets one job as a worker and prints it. Without --ack the job is given back at exit.",
-     "service", 1, BUS | ZC_ARGS_WAIT | ZC_ARGS_ACK, zc_receive_ready},
+     "service", 1, BUS | ZC_ARGS_WAIT | ZC_ARGS_ACK | ZC_ARGS_JSON, zc_receive_ready},
     {"pub", "TOPIC [TEXT...]",
      "Publishes to all subscriptions of TOPIC: the arguments joined by one space, else --file, "
      "else standard input.",
@@ -40,8 +41,9 @@ const struct zc_verb zc_verbs[] = {
      BUS | ZC_ARGS_COUNT | ZC_ARGS_WAIT | ZC_ARGS_JSON | ZC_ARGS_NO_REPLAY | ZC_ARGS_FILTER,
      zc_follow_sub},
     {"req", "NAME [TEXT...]", "Asks a worker on NAME and prints its reply.", "service", -1,
-     BUS | ZC_ARGS_FILE | ZC_ARGS_TIMEOUT | ZC_ARGS_RETRIES, zc_ask_req},
-    {"ping", "", "Prints pong when the hub answers.", NULL, 0, BUS | ZC_ARGS_VERBOSE, zc_ask_ping},
+     BUS | ZC_ARGS_FILE | ZC_ARGS_TIMEOUT | ZC_ARGS_RETRIES | ZC_ARGS_JSON, zc_ask_req},
+    {"ping", "", "Prints pong when the hub answers.", NULL, 0, BUS | ZC_ARGS_VERBOSE | ZC_ARGS_JSON,
+     zc_ask_ping},
     {"stat", "[NAME]", "Prints the counters of the mailbox NAME, or of all together.", NULL, 1,
      BUS | ZC_ARGS_JSON, zc_inspect_stat},
     {"ls", "[PREFIX]", "Prints the names of the mailboxes that begin with PREFIX.", NULL, 1,

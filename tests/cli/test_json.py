@@ -1,5 +1,5 @@
 """What --json prints is what zmqcat-json(5) lists: the same members, of the types told there."""
-import json, os, re, sys
+import json, os, re, sys, threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -20,6 +20,9 @@ def documented():
         elif item:
             section[item[1]] = item[2]
     return found
+
+
+MESSAGES = "take, peek, sub, reserve, ready, req"
 
 
 class Json(harness.Case):
@@ -62,6 +65,45 @@ class Json(harness.Case):
         self.check("store check", self.z("store", "check", path)[0])
         self.check("store compact", self.z("store", "compact", path)[0])
 
+    def one(self, *args, **more):
+        """The only object that it prints, and all that it prints."""
+        got = self.z(*args, **more)
+        self.assertEqual(len(got), 1, got)
+        return got[0]
+
+    def check_deliveries(self, bus):
+        where = {"listen": bus.listen}
+        cli("put", "held", "-H", "k=v", "held", **where)
+        first = self.one("reserve", "held", stdin=b"nack\n", **where)
+        second = self.one("ready", "held", **where)
+        third = self.one("reserve", "held", stdin=b"ack\n", **where)
+        for one, attempt in ((first, 1), (second, 2), (third, 3)):
+            self.check(MESSAGES, one)
+            self.assertEqual((one["name"], one["text"], one["headers"], one["attempt"]),
+                             ("held", "held", {"k": "v"}, attempt))
+            self.assertRegex(one["delivery"], r"\A[0-9a-f]{24}\Z")
+        self.assertEqual(len({one["delivery"] for one in (first, second, third)}), 3)
+        self.z("take", "held", "--wait", "0", status=3, **where)
+        worker = bus.connect()
+        self.addCleanup(worker.close)
+        worker.send(v=1, op="ready", id="r", name="svc")
+        asked = []
+        asker = threading.Thread(target=lambda: asked.append(
+            self.one("req", "svc", "--timeout", "20s", stdin=b"2+2", **where)))
+        asker.start()
+        job = worker.recv()
+        worker.send(v=1, op="rep", id=job["id"], name="svc", text="4")
+        asker.join()
+        self.check(MESSAGES, asked[0])
+        self.assertEqual((asked[0]["text"], asked[0]["body"]), ("4", "NA=="))
+        self.assertNotIn("delivery", asked[0])
+
+    def check_ping(self, listen, path):
+        pong = self.one("ping", listen=listen)
+        self.check("ping", pong)
+        self.assertEqual(pong["path"], path)
+        self.assertGreater(pong["rtt_ms"], 0)
+
     def check_a_storage_that_failed(self):
         """A message that needs a larger file than the hub may have."""
         bus = self.hub("--segment", "64k", durable=True,
@@ -78,7 +120,8 @@ class Json(harness.Case):
         for args in (("peek", "jobs", "--count", "3"), ("take", "jobs", "--count", "3"),
                      ("sub", "--count", "1")):
             for one in self.z(*args, **where):
-                self.check("take, peek, sub", one)
+                self.check(MESSAGES, one)
+        self.check_deliveries(bus)
         self.check("put --lines", self.z("put", "jobs", "--lines", stdin=b"a\nb\n", **where)[0])
         for args in (("mv", "jobs", "other", "--count", "1"), ("purge", "jobs")):
             self.check("purge, mv", self.z(*args, **where)[0])
@@ -89,6 +132,9 @@ class Json(harness.Case):
             self.check("status, top", self.z(*args, **where)[0])
         for one in self.z("bench", "--count", "5", **where):
             self.check("bench", one)
+        self.check_ping(bus.listen, "local")
+        self.assertEqual(self.one("ping", listen=bus.listen + ".none", status=1),
+                         {"rtt_ms": None, "path": None})
         self.check_store()
         self.check_a_storage_that_failed()
         relay = harness.Relay()
@@ -100,6 +146,8 @@ class Json(harness.Case):
         self.addCleanup(spoke.__exit__)
         for one in (hub, spoke):
             self.check("status, top", self.z("status", listen=one.listen)[0])
+        self.check_ping(hub.listen, "local")
+        self.check_ping(spoke.listen, "relay")
         self.assertEqual({k: sorted(v) for k, v in self.seen.items()},
                          {k: sorted(v) for k, v in self.page.items()})
 

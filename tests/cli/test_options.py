@@ -53,7 +53,7 @@ class Options(harness.Case):
                 ("work", ("--json", "--file=x")), ("peek", ("--wait=1",)), ("bind", ("--json",)),
                 ("purge", ("--count=1",)), ("mv", ("--wait=1",)), ("top", ("--name=x",)),
                 ("bench", ("--wait=1",)), ("completion", ("--listen=x",)),
-                ("reserve", ("--json", "--raw")), ("req", ("--wait=1", "--id=x", "--retry=1")),
+                ("reserve", ("--count=1", "--raw")), ("req", ("--wait=1", "--id=x", "--retry=1")),
                 ("ping", ("--control=x", "-vx")), ("pub", ("--delay=1", "--lines")),
                 ("stat", ("--all",)), ("ls", ("-a",)), ("status", ("--name=x",)),
                 ("trace", ("--json",)), ("serve", ("--zzz", "--access=x", "--relay=x")),
