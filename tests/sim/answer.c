@@ -164,7 +164,7 @@ void answer_ok(struct world *w, struct conn *c, const struct zc_msg *m)
         topics_ok(w, c, want, m);
         break;
     case OP_HELLO:
-        if (!zc_slice_is(m->from, "sim") || m->epoch.len != 32)
+        if (!zc_slice_eq(m->from, sender_name(want->sender)) || m->epoch.len != 32)
             world_fail(w, "c%u: hello got the wrong from or epoch", c->number);
         break;
     case OP_OPERATE:

@@ -20,6 +20,7 @@ void ask_send(struct world *w, struct conn *c, struct want *want)
     int err = 0;
     struct zc_block *frame;
     w->made.id = zc_slice_str(want->id);
+    liar_request(w);
     frame = zc_msg_encode(&w->made, &err);
     ZC_ASSERT(frame != NULL);
     err = zc_buf_append(&c->in, frame->data, frame->len);
@@ -56,6 +57,11 @@ void ask_put(struct world *w, struct conn *c, bool req)
     m->binary = rnd_one_in(&w->rnd, 4);
     m->header = rnd_one_in(&w->rnd, 6);
     m->ttl_ms = -1;
+    m->sender = c->sender;
+    if (rnd_one_in(&w->rnd, 10)) {
+        m->sender = sender_any(w);
+        w->made.from = sender_name(m->sender);
+    }
     snprintf(m->id, sizeof m->id, "%c%d.%u", req ? 'q' : 'p', want.box,
              rnd_one_in(&w->rnd, 5) ? (unsigned)rnd_below(&w->rnd, 4)
                                     : 100 + w->clients[c->client].serial);
@@ -106,9 +112,8 @@ static void send_waiter(struct world *w, struct conn *c, struct want *want)
         w->made.has |= ZC_MSG_HAS_LEASE;
         w->made.lease = want->lease_ms / 1000;
     }
-    /* Filters that let all pass: turns and order must be as without them. */
     if (want->op != OP_TAKE && rnd_one_in(&w->rnd, 3))
-        w->made.filter = zc_slice_str(rnd_one_in(&w->rnd, 2) ? "!nobody" : "@, sim");
+        w->made.filter = sender_filter(w, c, &want->excluded);
     if (want->op != OP_TAKE && rnd_one_in(&w->rnd, 4)) {
         want->max = (int)rnd_range(&w->rnd, 1, 8);
         w->made.has |= ZC_MSG_HAS_MAX;
@@ -165,8 +170,10 @@ static void ask_plain(struct world *w, struct conn *c, enum op op)
                                  op == OP_PING    ? "ping"
                                  : op == OP_HELLO ? "hello"
                                                   : info[which]);
-    if (op == OP_HELLO)
-        w->made.from = zc_slice_str("sim");
+    if (op == OP_HELLO) {
+        want.sender = c->sender = sender_any(w);
+        w->made.from = sender_name(want.sender);
+    }
     if (op == OP_INFO && which == 3)
         w->made.name = zc_slice_str("box0");
     ask_send(w, c, &want);
@@ -213,6 +220,8 @@ void ask_something(struct world *w, struct conn *c)
             operate_ask(w, c);
         return;
     }
+    if (c->made == 0 && !rnd_one_in(&w->rnd, 3))
+        op = OP_HELLO;
     switch (op) {
     case OP_PUT:
     case OP_REQ:

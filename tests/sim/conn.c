@@ -27,7 +27,6 @@ struct conn *conn_open(struct world *w, int client)
     ZC_ASSERT(c != NULL);
     snprintf(identity, sizeof identity, "sim:%d", client);
     c->client = client;
-    snprintf(c->from, sizeof c->from, "@");
     c->number = w->conns_len;
     c->kernel_cap = kernel_cap(w);
     c->never_reads = !w->calm && rnd_ppm(&w->rnd, w->p.never_reads_ppm);

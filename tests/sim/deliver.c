@@ -11,8 +11,10 @@ static bool by_request_id(const struct want *want)
     return want->id[0] != 0 && (want->op == OP_RESERVE || (want->op == OP_READY && want->max > 0));
 }
 
-/* The waiter that this frame answers, or NULL. */
-static struct want *find_waiter(struct world *w, struct conn *c, const struct zc_msg *m)
+/* The waiter that this frame with that message answers, or NULL: of those that a frame does not
+ * name, the first who wants it. */
+static struct want *find_waiter(struct world *w, struct conn *c, const struct zc_msg *m,
+                                uint32_t uid)
 {
     bool leased = m->delivery.len > 0;
     struct want *found =
@@ -22,7 +24,7 @@ static struct want *find_waiter(struct world *w, struct conn *c, const struct zc
     for (size_t i = 0; i < c->wants.len; i++) {
         struct want *want = &c->wants.list[i];
         bool plain = (want->op == OP_READY || want->op == OP_RESERVE) && !by_request_id(want);
-        if ((leased ? plain : want->op == OP_TAKE) &&
+        if ((leased ? plain : want->op == OP_TAKE) && sender_passes(want, &w->messages[uid]) &&
             zc_slice_is(m->name, w->boxes[want->box].name))
             return want;
     }
@@ -147,8 +149,10 @@ static void check_fields(struct world *w, struct conn *c, struct message *m, uin
     snprintf(key, sizeof key, "%u", uid);
     if (!zc_slice_is(f->by, by) || !(f->has & ZC_MSG_HAS_AT))
         world_fail(w, "c%u: message %u has the wrong by, or no at", c->number, uid);
-    if (!zc_slice_is(f->from, "@") && !zc_slice_is(f->from, "sim"))
+    if (!zc_slice_eq(f->from, sender_name(m->sender)))
         world_fail(w, "c%u: message %u has the wrong from", c->number, uid);
+    if (!sender_passes(want, m))
+        world_fail(w, "c%u: message %u came to a filter that keeps out its sender", c->number, uid);
     if (f->headers_count != (m->header ? 1u : 0u) ||
         (m->header &&
          (!zc_slice_is(f->headers[0].key, "uid") || !zc_slice_is(f->headers[0].value, key))))
@@ -209,6 +213,7 @@ static uint32_t record(struct world *w, struct conn *c, uint32_t uid, const stru
     d->at = world_ns(w);
     d->from_at = want->at > m->submit_at ? want->at : m->submit_at;
     d->take = f->delivery.len == 0;
+    d->excluded = want->excluded;
     d->lease_min = d->from_at + want->lease_ms * MS;
     d->lease_max = d->at + want->lease_ms * MS;
     d->doubtful = d->lease_min <= d->at;
@@ -229,8 +234,8 @@ static bool rep_under_way(const struct conn *c, const struct message *m)
 
 void deliver_message(struct world *w, struct conn *c, const struct zc_msg *f)
 {
-    struct want *want = find_waiter(w, c, f);
     uint32_t uid = payload_uid(w, c, f);
+    struct want *want = find_waiter(w, c, f, uid);
     struct message *m = &w->messages[uid];
     bool known_return = !m->held || w->deliveries[m->delivery].over;
     struct delivery *d;

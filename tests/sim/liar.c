@@ -1,6 +1,7 @@
 /*
  * The self-test: worlds that lie, so that every checker is seen to fail. A lie changes what the
- * model sees of the hub's frames, or what the disk does; each must be found within some seeds.
+ * model sees of the hub's frames, what the hub is asked, or what the disk does; each must be found
+ * within some seeds.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@ static const struct {
     {"rep-twice", 2},     /* a reply arrives twice */
     {"swap", 20},         /* two messages change places */
     {"late-tick", 0},     /* the hub is not told the time */
+    {"no-filter", 0},     /* the hub is not told of filters */
+    {"hard-filter", 0},   /* the hub takes every filter for one that lets nobody pass */
 };
 
 size_t liar_count(void)
@@ -41,6 +44,14 @@ const char *liar_name(size_t i)
 static bool is(const struct world *w, const char *lie)
 {
     return strcmp(w->liar, lie) == 0;
+}
+
+void liar_request(struct world *w)
+{
+    if (w->liar != NULL && is(w, "no-filter"))
+        w->made.filter = zc_slice(NULL, 0);
+    if (w->liar != NULL && is(w, "hard-filter") && w->made.filter.len > 0)
+        w->made.filter = zc_slice_str("nobody");
 }
 
 static void twice(struct world *w, struct conn *c, const struct zc_msg *m)

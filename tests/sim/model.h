@@ -120,6 +120,8 @@ void run_calm(struct world *w, int64_t ns);
 /* liar.c: mutations for the self-test */
 size_t liar_count(void);
 const char *liar_name(size_t i);
+/* w->made is about to be sent. */
+void liar_request(struct world *w);
 void liar_frame(struct world *w, struct conn *c, struct zc_msg *m, const uint8_t *json, size_t len);
 
 #endif

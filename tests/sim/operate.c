@@ -43,7 +43,8 @@ static void send_hello(struct world *w, struct conn *c)
     struct want hello = ask_begin(w, c, OP_HELLO, "hello");
     char scope[16];
     snprintf(scope, sizeof scope, "c%d", c->client);
-    w->made.from = zc_slice_str("sim");
+    hello.sender = sender_any(w);
+    w->made.from = sender_name(hello.sender);
     w->made.scope = zc_slice_str(scope);
     c->scoped = true;
     ask_send(w, c, &hello);

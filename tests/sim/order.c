@@ -19,7 +19,7 @@ void order_fifo(struct world *w, const struct conn *c, const struct message *m, 
         if (d->at <= since)
             return;
         if (d->conn != c->number || d->take != take || later->box != m->box || later == m ||
-            d->from_at <= since || !queue_before(m, later))
+            d->from_at <= since || (d->excluded >> m->sender & 1) != 0 || !queue_before(m, later))
             continue;
         world_fail(w, "c%u: message %u came after %u of the same mailbox, which was put later",
                    c->number, (uint32_t)(m - w->messages), d->message);
@@ -37,8 +37,8 @@ void order_waiters(struct world *w, const struct want *served, uint32_t uid)
         for (size_t k = 0; k < c->wants.len; k++) {
             struct want *want = &c->wants.list[k];
             if (want != served && want_waits(want) && want->box == served->box &&
-                want->idx < served->idx && want->got == 0 && c->blocked_at < want->at &&
-                c->paused_at < want->at)
+                want->idx < served->idx && sender_passes(want, &w->messages[uid]) &&
+                want->got == 0 && c->blocked_at < want->at && c->paused_at < want->at)
                 want->passed_by = uid;
         }
     }

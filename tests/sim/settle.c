@@ -37,7 +37,8 @@ static void check_waiters(struct world *w, struct conn *c)
         if (!want_waits(want))
             continue;
         for (size_t k = 0; k < b->live_len; k++) {
-            if (!surely_available(w, &w->messages[b->live[k]]))
+            if (!sender_passes(want, &w->messages[b->live[k]]) ||
+                !surely_available(w, &w->messages[b->live[k]]))
                 continue;
             world_fail(w, "c%u: %s waits on %s beside message %u", c->number, want->id, b->name,
                        b->live[k]);

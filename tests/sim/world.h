@@ -30,6 +30,7 @@
 #define BOXES_MAX 4
 #define TOPICS 5
 #define CLIENTS_MAX 8
+#define SENDERS 4
 #define CONNS_MAX 4096
 #define MESSAGES_MAX 12000
 #define DELIVERIES_MAX 60000
@@ -78,6 +79,8 @@ struct want {
     uint64_t idx; /* when submitted */
     int64_t at;
     uint32_t passed_by; /* message that went to a later waiter */
+    uint8_t sender;     /* hello: the name it gives */
+    uint8_t excluded;   /* waiters: bits of the senders that its filter keeps out */
     /* of its mailbox when a put was submitted */
     size_t sure_before, maybe_before;
     uint64_t puts_before;
@@ -92,7 +95,7 @@ enum put_state { PUT_OPEN, PUT_OK, PUT_REFUSED, PUT_STORAGE };
 enum surely { NO, MAYBE, YES };
 
 struct message {
-    uint8_t box;
+    uint8_t box, sender;
     bool is_req, binary, header;
     bool held;       /* by delivery */
     bool half_acked; /* an ack of it was answered err storage */
@@ -132,10 +135,11 @@ struct delivery {
     int64_t from_at, at;          /* handed out between these */
     int64_t lease_min, lease_max; /* the lease ends between these */
     bool take;
-    uint32_t acks;  /* acks and reps for it under way */
-    bool over;      /* acked, nacked, superseded or its session ended */
-    bool releasing; /* nack under way */
-    bool doubtful;  /* lease may have been over when the frame left */
+    uint8_t excluded; /* senders that its waiter did not want */
+    uint32_t acks;    /* acks and reps for it under way */
+    bool over;        /* acked, nacked, superseded or its session ended */
+    bool releasing;   /* nack under way */
+    bool doubtful;    /* lease may have been over when the frame left */
 };
 
 /* What operate.c puts, once or more. */
@@ -174,7 +178,7 @@ struct conn {
     struct zc_session *session; /* NULL once detached */
     uint32_t number;            /* index in the world */
     int client;
-    char from[24];
+    uint8_t sender; /* its name, as the last hello that was made says */
     /* client to hub */
     struct zc_buf in;
     uint64_t given; /* stream bytes given to the hub */
@@ -341,6 +345,15 @@ void conn_end(struct world *w, struct conn *c);   /* detach */
 void conn_free(struct conn *c);
 /* Causes that time brings are added. */
 void conn_note_causes(struct world *w, struct conn *c);
+
+/* sender.c */
+struct zc_slice sender_name(uint8_t sender);
+/* One that a hello can give. */
+uint8_t sender_any(struct world *w);
+/* A filter of c, and bits of the senders that it keeps out. */
+struct zc_slice sender_filter(struct world *w, const struct conn *c, uint8_t *ret_excluded);
+/* The waiter wants the message. */
+bool sender_passes(const struct want *want, const struct message *m);
 
 /* ask.c, ask_lease.c, ask_wrong.c: what clients say */
 /* Clears w->made; a request with the next id of the client. */
