@@ -1,6 +1,7 @@
 /* The allow list at work; see hub_gate.h. */
 #include "hub_gate.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "host/host.h"
@@ -92,6 +93,11 @@ void zc_hub_gate_refused(struct zc_hub_gate *g, const struct zc_key *key)
     zc_secret_encode(ZC_SECRET_NODE_KEY, key->b, name);
     if (zc_hub_allow_is_revoked(&g->allow, key))
         zc_logsink_line(g->log, ZC_LOGSINK_NOTICE, "%s is revoked and asks to come in", name);
+    else if (!zc_hub_allow_on(&g->allow) || zc_hub_keys_has(&g->allow.in, key))
+        zc_logsink_line(g->log, ZC_LOGSINK_WARNING,
+                        "%s asks to come in, and there is no room: a larger --clients-max (now "
+                        "%" PRIu64 ") lets it in if it is one of yours",
+                        name, g->allow.o->clients_max);
     else
         zc_logsink_line(g->log, ZC_LOGSINK_NOTICE,
                         "%s is not on the allow list: add it to %s if it is one of yours", name,

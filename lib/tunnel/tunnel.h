@@ -143,8 +143,9 @@ ZC_MUST_CHECK int zc_tunnel_set_relays(struct zc_tunnel *t, struct zc_now now,
  * nothing changed. */
 ZC_MUST_CHECK int zc_tunnel_set_allow(struct zc_tunnel *t, struct zc_now now, bool on,
                                       const struct zc_key *allow, uint32_t count);
-/* SERVER: a key that is not on the list and asked to come in, for the administrator: each once in a
- * quarter of an hour, and few of all. It got no answer, and proved nothing. False: none. */
+/* SERVER: a key that asked to come in and is not on the list, or found no room, for the
+ * administrator: each once in a quarter of an hour, and few of all. It got no answer, and proved
+ * nothing. False: none. */
 bool zc_tunnel_refused(struct zc_tunnel *t, struct zc_key *ret_key);
 /* SERVER: another pre-shared key, NULL: none. All clients are forgotten as above. */
 void zc_tunnel_set_psk(struct zc_tunnel *t, struct zc_now now, const struct zc_secret *psk);

@@ -89,6 +89,8 @@ void zc_tunnel_server_meow(struct zc_tunnel *t, struct zc_now now, const struct 
         }
         if (p == NULL)
             p = newcomer(t, now, from, &meow->disco_key);
+        if (p == NULL && t->peers_count >= t->clients_max)
+            zc_refused_note(&t->strangers, now.mono, from);
     }
     if (p == NULL) {
         t->refused++;

@@ -65,6 +65,26 @@ class Access(Case):
                 self.assertEqual(got.returncode, 78, got.stderr)
                 self.assertEqual(got.stderr.count(b"\n") - got.stderr.count(b": made\n"), 1)
 
+    def test_clients_max(self):
+        """One place: who has it goes on, who has none is counted and named."""
+        h = self.tunnel_hub(self.r, "--clients-max", "1")
+        first = self.spoke(h, "--key-file", self.key).joined()
+        c = self.conn(first, hello=True)
+        second = self.spoke(h, "--wait-hub", "1s")
+        late = self.conn(second)
+        late.send(v=1, op="ping", id="p")
+        self.assertErr(late.recv(), "unavailable")
+        full = nodekey(second.key) + " asks to come in, and there is no room"
+        wait_for(lambda: full in h.logged())
+        now = h.status()["tunnel"]
+        self.assertEqual([p["nodekey"] for p in now["peers"]], [self.node])
+        self.assertGreater(now["refused"], 0)
+        self.assertNotEqual(second.status()["tunnel"]["state"], "up")
+        c.put("jobs", "one")
+        self.assertFrame(self.conn(first).call(v=1, op="take", name="jobs", id="t"), text="one")
+        c.sync()
+        self.assertEqual(h.logged().count(full), 1)
+
     def test_no_psk(self):
         h = self.tunnel_hub(self.r, "--no-psk", "--open")
         with_psk = len(self.tunnel_hub(self.r).token())
