@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """store check, export, import, compact: the log of a hub that is not running."""
-import base64, hashlib, json, os, random, re, resource, shutil, signal, subprocess, sys, time
+import base64, hashlib, json, os, random, re, resource, shutil, signal, subprocess, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -21,6 +21,17 @@ def snapshot(path):
         digest = hashlib.sha256(read_file(os.path.join(path, name))).hexdigest()
         found[name] = (digest, st.st_mode, st.st_mtime_ns, st.st_ino)
     return found
+
+
+def until_end(fd):
+    """All that comes; the end of a terminal is an error."""
+    shown = b""
+    try:
+        while more := os.read(fd, 65536):
+            shown += more
+    except OSError:
+        pass
+    return shown
 
 
 def store(action, path, *more, **kw):
@@ -419,17 +430,55 @@ class Store(harness.Case):
             p.stdin.flush()
             time.sleep(0.15)
         self.assertIn(b"messages                         40000\n", p.communicate()[0])
-        shown = b""
-        try:
-            while more := os.read(ours, 65536):
-                shown += more
-        except OSError:
-            pass
+        shown = until_end(ours)
         os.close(ours)
         self.assertRegex(shown, rb"\r\d+ lines, \d+ a second")
         self.assertTrue(shown.endswith(b"\n"), shown)
-        # In a pipe it says nothing of what is quickly done.
-        self.assertEqual(self.ok(store("export", path)).count(b"\n"), 40002)
+
+    def progress(self, action, path, terminal, moved):
+        """What it says on standard error; stopped once, when it has read or written some, for
+        longer than the time between two looks."""
+        ours, theirs = os.openpty() if terminal else os.pipe()
+        p = subprocess.Popen([CLI, "store", action, path], stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        wait_for(lambda: p.poll() is not None or int(
+            re.search(moved + rb": (\d+)", read_file("/proc/%d/io" % p.pid))[1]) > 32 << 10, step=0)
+        p.send_signal(signal.SIGSTOP)
+        time.sleep(0.2 if terminal else 2.2)
+        p.send_signal(signal.SIGCONT)
+        said, reader = [], threading.Thread(target=lambda: said.append(until_end(ours)))
+        reader.start()
+        p.communicate()
+        self.assertEqual(p.returncode, 0)
+        reader.join()
+        os.close(ours)
+        return said[0]
+
+    def test_progress_of_check_export_and_compact(self):
+        path = os.path.join(tempdir(), "m")
+        line = b'{"mailbox":"q","text":"' + b"x" * 1000 + b'"}\n'
+        self.ok(store("import", path, stdin=line * 20000))
+        bar = rb"\r\[=*>? *\] +(\d+)%  \d+ (\w+), \d+ a second\x1b\[K"
+        text = rb"zmqcat: store %s %s: \d+ (\w+) \((\d+)%%\), \d+ a second\n"
+        for action, moved, unit in (("check", b"rchar", b"messages"), ("export", b"wchar", b"lines"),
+                                    ("compact", b"wchar", b"records")):
+            with self.subTest(action):
+                shown = self.progress(action, path, True, moved).replace(b"\r\n", b"\n")
+                self.assertRegex(shown, rb"\A((%s)+\n)+\Z" % bar.replace(b"(", b"(?:"))
+                shares = [int(n) for n, of in re.findall(bar, shown) if of == unit]
+                self.assertEqual(shares, sorted(shares))
+                self.assertTrue(any(n < 100 for n in shares), shown)
+                self.assertEqual(shares[-1], 100)
+                # In a pipe: whole lines, a few.
+                said = self.progress(action, path, False, moved)
+                self.assertRegex(said, rb"\A(" + text % (action.encode(), path.encode())
+                                 + rb")+\Z")
+                self.assertIn(unit + b" (", said)
+                self.assertLess(said.count(b"\n"), 5)
+                # And nothing of what is quickly done.
+                little = os.path.join(tempdir(), "m")
+                self.ok(store("import", little, stdin=line))
+                self.ok(store(action, little))
 
     def test_many_messages_stream(self):
         count = 1000000 if harness.LONG else 60000
