@@ -123,7 +123,7 @@ class H7(harness.Case):
                  os.path.isfile(p)}
         logs = sorted(p for p in files if p.endswith(".zlog"))
         hits = at_open = 0
-        for run in range(100 if LONG else 25):
+        for run in range(500 if LONG else 25):
             for p in glob.glob(hub.mailbox + "/*"):
                 os.unlink(p)
             for p, data in files.items():
