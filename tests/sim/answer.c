@@ -60,6 +60,9 @@ static void check_code(struct world *w, struct conn *c, const struct want *want,
     if (zc_slice_is(code, "full") &&
         (put || (want_waits(want) && w->p.hub.mailboxes_max < (uint64_t)w->p.boxes)))
         return;
+    if (want->op == OP_PUT && zc_slice_is(code, "unroutable") &&
+        w->messages[want->uid].wants_consumer)
+        return;
     if (zc_slice_is(code, "no_delivery") && by_delivery && !want->list)
         return;
     if (zc_slice_is(code, "empty") && want_waits(want)) {

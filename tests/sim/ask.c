@@ -71,6 +71,10 @@ void ask_put(struct world *w, struct conn *c, bool req)
         w->made.has |= ZC_MSG_HAS_DELAY;
         w->made.delay_ms = m->delay_ms;
     }
+    if (!req && rnd_one_in(&w->rnd, 6)) {
+        m->wants_consumer = true;
+        w->made.condition = zc_slice_str("consumer");
+    }
     if (rnd_one_in(&w->rnd, 12)) {
         m->ttl_ms = rnd_range(&w->rnd, 0, 8000);
         w->made.has |= ZC_MSG_HAS_TTL;

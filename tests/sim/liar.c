@@ -28,6 +28,8 @@ static const struct {
     {"swap", 20},         /* two messages change places */
     {"late-tick", 0},     /* the hub is not told the time */
     {"no-filter", 0},     /* the hub is not told of filters */
+    {"no-if", 0},         /* the hub is not told of if */
+    {"unroutable", 20},   /* an ok to a put that wants a consumer becomes err unroutable */
     {"hard-filter", 0},   /* the hub takes every filter for one that lets nobody pass */
 };
 
@@ -50,6 +52,8 @@ void liar_request(struct world *w)
 {
     if (w->liar != NULL && is(w, "no-filter"))
         w->made.filter = zc_slice(NULL, 0);
+    if (w->liar != NULL && is(w, "no-if"))
+        w->made.condition = zc_slice(NULL, 0);
     if (w->liar != NULL && is(w, "hard-filter") && w->made.filter.len > 0)
         w->made.filter = zc_slice_str("nobody");
 }
@@ -61,7 +65,7 @@ static void twice(struct world *w, struct conn *c, const struct zc_msg *m)
         model_message(w, c, m);
 }
 
-static bool fits(const struct world *w, const struct zc_msg *m)
+static bool fits(struct world *w, struct conn *c, const struct zc_msg *m)
 {
     bool msg = zc_slice_is(m->op, "msg");
     bool box = msg && zc_slice_starts(m->name, zc_slice_str("box"));
@@ -72,6 +76,10 @@ static bool fits(const struct world *w, const struct zc_msg *m)
         return box && m->delivery.len > 0;
     if (is(w, "lose-reply") || is(w, "wrong-full"))
         return put_ok;
+    if (is(w, "unroutable")) {
+        const struct want *put = put_ok ? wants_by_id(w, &c->wants, m->id, m->name) : NULL;
+        return put != NULL && w->messages[put->uid].wants_consumer;
+    }
     if (is(w, "wrong-ok"))
         return zc_slice_is(m->code, "no_delivery") && m->id.len > 0;
     if (is(w, "old-value") || is(w, "lose-value"))
@@ -128,6 +136,9 @@ static void lie(struct world *w, struct conn *c, struct zc_msg *m, const uint8_t
     else if (is(w, "wrong-full")) {
         m->op = zc_slice_str("err");
         m->error = m->code = zc_slice_str("full");
+    } else if (is(w, "unroutable")) {
+        m->op = zc_slice_str("err");
+        m->error = m->code = zc_slice_str("unroutable");
     } else if (is(w, "wrong-ok")) {
         m->op = zc_slice_str("ok");
     } else {
@@ -138,7 +149,7 @@ static void lie(struct world *w, struct conn *c, struct zc_msg *m, const uint8_t
 
 void liar_frame(struct world *w, struct conn *c, struct zc_msg *m, const uint8_t *json, size_t len)
 {
-    bool fit = fits(w, m);
+    bool fit = fits(w, c, m);
     if (fit && w->held_back != NULL && w->held_back_conn == c->number)
         show_held_back(w, c, m);
     else if (fit && w->held_back == NULL && rnd_one_in(&w->rnd, odds(w)))

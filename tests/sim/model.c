@@ -154,6 +154,8 @@ void model_after_pump(struct world *w)
     note_disturbances(w);
     if (w->p.kind == PROFILE_TINY)
         check_memory(w);
-    if (!w->disk_busy && w->state == HUB_UP)
+    if (!w->disk_busy && w->state == HUB_UP) {
         order_passed(w);
+        consumer_settled(w);
+    }
 }

@@ -53,6 +53,13 @@ void queue_add(struct world *w, uint32_t uid);
 /* Drops what is gone from the list of a mailbox. */
 void queue_compact(struct world *w, int box);
 
+/* consumer.c: puts that want a consumer */
+void consumer_submit(struct world *w, struct conn *c, struct want *want);
+void consumer_ok(struct world *w, struct conn *c, const struct want *want);
+void consumer_unroutable(struct world *w, struct conn *c, const struct want *want);
+/* No disk request is under way: whoever waited when a put found no consumer still does. */
+void consumer_settled(struct world *w);
+
 /* losses.c */
 /* From now on `budget` of the required messages in the box may be lost (box -1: in any). */
 void losses_allow(struct world *w, int box, uint32_t budget);

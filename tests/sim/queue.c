@@ -105,6 +105,7 @@ void queue_submit(struct world *w, struct conn *c, struct want *want)
     m->over_at = want->at + m->ttl_ms * MS;
     m->over_late_at = NEVER;
     find_first_copy(w, m);
+    consumer_submit(w, c, want);
     queue_add(w, want->uid);
 }
 
@@ -141,6 +142,7 @@ void queue_put_ok(struct world *w, struct conn *c, struct want *want)
     m->ok_idx = w->idx;
     m->ok_at = world_ns(w);
     m->over_late_at = m->ok_at + m->ttl_ms * MS;
+    consumer_ok(w, c, want);
     if (m->dup == MAYBE)
         settle_duplicate(w, m, want);
     if (m->dup == NO && want->sure_before >= cap && sure_queued(w, want->box) > cap &&
@@ -158,6 +160,9 @@ void queue_put_err(struct world *w, struct conn *c, struct want *want, struct zc
         if (most < w->p.hub.mailbox_cap && w->p.hub.mailboxes_max >= (uint64_t)w->p.boxes)
             world_fail(w, "c%u: full, but at most %zu of %llu messages can be there", c->number,
                        most, (unsigned long long)w->p.hub.mailbox_cap);
+        m->put = PUT_REFUSED;
+    } else if (zc_slice_is(code, "unroutable")) {
+        consumer_unroutable(w, c, want);
         m->put = PUT_REFUSED;
     } else if (zc_slice_is(code, "storage")) {
         if (m->vouched)

@@ -79,6 +79,8 @@ struct want {
     uint64_t idx; /* when submitted */
     int64_t at;
     uint32_t passed_by; /* message that went to a later waiter */
+    uint32_t unseen_by; /* waiters: a put that found no consumer */
+    bool consumer;      /* put: somebody may have waited, or held one, when it came */
     uint8_t sender;     /* hello: the name it gives */
     uint8_t excluded;   /* waiters: bits of the senders that its filter keeps out */
     /* of its mailbox when a put was submitted */
@@ -97,6 +99,7 @@ enum surely { NO, MAYBE, YES };
 struct message {
     uint8_t box, sender;
     bool is_req, binary, header;
+    bool wants_consumer;
     bool held;       /* by delivery */
     bool half_acked; /* an ack of it was answered err storage */
     bool vouched;    /* must be there although it got no ok: a duplicate of it did, or the like */
