@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """store check, export, import, compact: the log of a hub that is not running."""
-import base64, hashlib, json, os, random, re, resource, shutil, signal, subprocess, sys, threading, time
+import base64, hashlib, json, os, random, re, resource, shutil, signal, subprocess, sys, threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -460,7 +461,8 @@ class Store(harness.Case):
         self.ok(store("import", path, stdin=line * 20000))
         bar = rb"\r\[=*>? *\] +(\d+)%  \d+ (\w+), \d+ a second\x1b\[K"
         text = rb"zmqcat: store %s %s: \d+ (\w+) \((\d+)%%\), \d+ a second\n"
-        for action, moved, unit in (("check", b"rchar", b"messages"), ("export", b"wchar", b"lines"),
+        for action, moved, unit in (("check", b"rchar", b"messages"),
+                                    ("export", b"wchar", b"lines"),
                                     ("compact", b"wchar", b"records")):
             with self.subTest(action):
                 shown = self.progress(action, path, True, moved).replace(b"\r\n", b"\n")
