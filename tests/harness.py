@@ -540,6 +540,26 @@ class Case(unittest.TestCase):
         self.addCleanup(c.close)
         return c
 
+    def crowd(self, hub):
+        """50 blocked takes, 10 leases and a deaf subscriber with 4 MB pending: field case H16."""
+        p, holder = self.conn(hub), self.conn(hub)
+        takes = [self.conn(hub) for _ in range(50)]
+        for c in takes:
+            c.send(v=1, op="take", id="t", name="empty")
+        for i in range(10):
+            p.put("jobs", "j%d" % i)
+        for i in range(10):
+            self.assertEqual(holder.call(v=1, op="reserve", name="jobs", lease=600)["op"], "msg")
+        deaf = self.conn(hub)
+        deaf.send_raw(frame(v=1, op="sub", name="big"))
+        for i in range(4):
+            p.call(v=1, op="pub", name="big", text="z" * 1000000)
+        for c in takes:
+            c.sync()
+        sub = self.conn(hub)
+        self.assertEqual(sub.call(v=1, op="sub", name="ev")["op"], "ok")
+        return takes, sub, deaf
+
     def assertErr(self, got, code, text=None):
         self.assertEqual((got["op"], got.get("code")), ("err", code), got)
         if text is not None:

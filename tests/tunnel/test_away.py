@@ -2,7 +2,7 @@
 """Hub, relay or spoke goes and comes back. Field cases H5 (the relay closes in the midst of a
 write) and H16 (it is a black hole, also while a stop is wanted), weakness 5 of the Go version (a
 join hangs for ever once its hub has gone)."""
-import os, subprocess, sys, time
+import os, signal, subprocess, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -79,6 +79,47 @@ class Away(Case):
             self.assertEqual(daemon.stop(), 0)
             self.assertLess(time.monotonic() - start, 5 * harness.SLOW)
         self.assertTrue(local.closed() and tunnelled.closed())
+
+    def test_h16_stop_of_a_crowd_while_the_relay_is_a_black_hole(self):
+        takes, sub, deaf = self.crowd(self.s)
+        self.r.freeze()
+        self.addCleanup(self.r.thaw)
+        for daemon in (self.h, self.s):
+            start = time.monotonic()
+            self.assertEqual(daemon.stop(), 0)
+            self.assertLess(time.monotonic() - start, 5 * harness.SLOW)
+        for c in (*takes, sub, deaf):
+            self.assertTrue(c.closed())
+        self.r.thaw()
+        self.h.start()
+        c = self.conn(self.h)
+        for i in range(10):
+            got = c.call(v=1, op="take", name="jobs", wait=2, id="t")
+            self.assertFrame(got, op="msg", text="j%d" % i)
+
+    def test_h16_second_sigterm_while_the_relay_is_a_black_hole(self):
+        self.crowd(self.s)
+        self.r.freeze()
+        self.addCleanup(self.r.thaw)
+        for daemon in (self.h, self.s):
+            daemon.proc.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        self.assertIsNone(self.h.proc.poll())  # it has more to say than the relay takes
+        start = time.monotonic()
+        for daemon in (self.h, self.s):
+            daemon.proc.send_signal(signal.SIGTERM)
+            self.assertEqual(daemon.proc.wait(20 * harness.SLOW), 0)
+        self.assertLess(time.monotonic() - start, 0.5 * harness.SLOW)
+
+    def test_h16_spoke_stops_first_while_the_relay_is_a_black_hole(self):
+        takes, sub, deaf = self.crowd(self.s)
+        self.r.freeze()
+        self.addCleanup(self.r.thaw)
+        start = time.monotonic()
+        self.assertEqual(self.s.stop(), 0)
+        self.assertLess(time.monotonic() - start, 5 * harness.SLOW)
+        for c in (*takes, sub, deaf):
+            self.assertTrue(c.closed())
 
     def test_weakness_5_hub_restarts_with_the_same_key(self):
         token = self.h.token()

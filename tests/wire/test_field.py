@@ -422,25 +422,6 @@ class H11(harness.Case):
 class H16(harness.Case):
     """SIGTERM with people waiting."""
 
-    def crowd(self, hub):
-        p, holder = self.conn(hub), self.conn(hub)
-        takes = [self.conn(hub) for _ in range(50)]
-        for c in takes:
-            c.send(v=1, op="take", id="t", name="empty")
-        for i in range(10):
-            p.put("jobs", "j%d" % i)
-        for i in range(10):
-            self.assertEqual(holder.call(v=1, op="reserve", name="jobs", lease=600)["op"], "msg")
-        deaf = self.conn(hub)
-        deaf.send_raw(frame(v=1, op="sub", name="big"))
-        for i in range(4):
-            p.call(v=1, op="pub", name="big", text="z" * 1000000)
-        for c in takes:
-            c.sync()
-        sub = self.conn(hub)
-        self.assertEqual(sub.call(v=1, op="sub", name="ev")["op"], "ok")
-        return takes, sub, deaf
-
     def test_H16_exit_within_5_seconds_and_nothing_lost(self):
         hub = self.hub(durable=True)
         takes, sub, _ = self.crowd(hub)
