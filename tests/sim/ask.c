@@ -20,7 +20,7 @@ void ask_send(struct world *w, struct conn *c, struct want *want)
     int err = 0;
     struct zc_block *frame;
     w->made.id = zc_slice_str(want->id);
-    liar_request(w);
+    liar_request(w, c, want);
     frame = zc_msg_encode(&w->made, &err);
     ZC_ASSERT(frame != NULL);
     err = zc_buf_append(&c->in, frame->data, frame->len);

@@ -30,6 +30,8 @@ static const struct {
     {"no-filter", 0},     /* the hub is not told of filters */
     {"no-if", 0},         /* the hub is not told of if */
     {"unroutable", 20},   /* an ok to a put that wants a consumer becomes err unroutable */
+    {"wide-purge", 0},    /* a purge empties the other mailbox as well */
+    {"lossy-move", 0},    /* a move may lose the first message */
     {"hard-filter", 0},   /* the hub takes every filter for one that lets nobody pass */
 };
 
@@ -48,13 +50,36 @@ static bool is(const struct world *w, const char *lie)
     return strcmp(w->liar, lie) == 0;
 }
 
-void liar_request(struct world *w)
+/* The hub is asked this as well, before the request that is being made; liar_frame hides the
+ * answer. */
+static void ask_secretly(struct conn *c, const char *op, const char *name)
 {
-    if (w->liar != NULL && is(w, "no-filter"))
+    struct zc_msg hidden = {.op = zc_slice_str(op),
+                            .id = zc_slice_str("lie"),
+                            .name = zc_slice_str(name),
+                            .has = ZC_MSG_HAS_WAIT};
+    int err = 0;
+    struct zc_block *frame = zc_msg_encode(&hidden, &err);
+    ZC_ASSERT(frame != NULL);
+    err = zc_buf_append(&c->in, frame->data, frame->len);
+    ZC_ASSERT(err == 0);
+    c->made += frame->len;
+    zc_block_unref(frame);
+}
+
+void liar_request(struct world *w, struct conn *c, const struct want *want)
+{
+    if (w->liar == NULL)
+        return;
+    if (is(w, "wide-purge") && want->op == OP_OPERATE && want->target == DO_PURGE)
+        ask_secretly(c, "purge", operate_box(1 - want->box));
+    if (is(w, "lossy-move") && want->op == OP_OPERATE && want->target == DO_MOVE)
+        ask_secretly(c, "take", operate_box(want->box));
+    if (is(w, "no-filter"))
         w->made.filter = zc_slice(NULL, 0);
-    if (w->liar != NULL && is(w, "no-if"))
+    if (is(w, "no-if"))
         w->made.condition = zc_slice(NULL, 0);
-    if (w->liar != NULL && is(w, "hard-filter") && w->made.filter.len > 0)
+    if (is(w, "hard-filter") && w->made.filter.len > 0)
         w->made.filter = zc_slice_str("nobody");
 }
 
@@ -147,9 +172,21 @@ static void lie(struct world *w, struct conn *c, struct zc_msg *m, const uint8_t
     model_message(w, c, m);
 }
 
+/* The answer to what was asked secretly. */
+static bool is_secret(const struct world *w, const struct conn *c, const struct zc_msg *m)
+{
+    bool taken = is(w, "lossy-move") && zc_slice_is(m->op, "msg") && m->delivery.len == 0 &&
+                 !m->peek && zc_slice_starts(m->name, zc_slice_str("mv"));
+    for (size_t i = 0; taken && i < c->wants.len; i++)
+        taken = c->wants.list[i].op != OP_TAKE; /* the drain */
+    return taken || zc_slice_is(m->id, "lie");
+}
+
 void liar_frame(struct world *w, struct conn *c, struct zc_msg *m, const uint8_t *json, size_t len)
 {
     bool fit = fits(w, c, m);
+    if (is_secret(w, c, m))
+        return;
     if (fit && w->held_back != NULL && w->held_back_conn == c->number)
         show_held_back(w, c, m);
     else if (fit && w->held_back == NULL && rnd_one_in(&w->rnd, odds(w)))

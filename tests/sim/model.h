@@ -103,6 +103,7 @@ void where_lost(struct world *w, const struct want *want);
 
 /* operate.c */
 void operate_ask(struct world *w, struct conn *c);
+const char *operate_box(int box);
 void operate_submit(struct world *w, struct want *want);
 void operate_ok(struct world *w, struct conn *c, struct want *want, const struct zc_msg *m);
 void operate_err(struct world *w, struct conn *c, struct want *want, struct zc_slice code);
@@ -128,7 +129,7 @@ void run_calm(struct world *w, int64_t ns);
 size_t liar_count(void);
 const char *liar_name(size_t i);
 /* w->made is about to be sent. */
-void liar_request(struct world *w);
+void liar_request(struct world *w, struct conn *c, const struct want *want);
 void liar_frame(struct world *w, struct conn *c, struct zc_msg *m, const uint8_t *json, size_t len);
 
 #endif

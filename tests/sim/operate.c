@@ -16,6 +16,11 @@ static const char *const boxes[] = {"mv0", "mv1"};
 static const char *const op_names[] = {"put",   "put",  "pub",  "move",
                                        "purge", "peek", "bind", "unbind"};
 
+const char *operate_box(int box)
+{
+    return boxes[box];
+}
+
 /* A younger item of the same client, to be put once more; 0: none. */
 static uint32_t old_item(struct world *w, const struct conn *c)
 {
@@ -56,7 +61,7 @@ static uint32_t choose(struct world *w)
     return dice < 35   ? DO_PUT
            : dice < 50 ? DO_AGAIN
            : dice < 60 ? DO_PUB
-           : dice < 80 ? DO_MOVE
+           : dice < 80 ? (w->p.rare_moves && !rnd_one_in(&w->rnd, 20) ? DO_PUT : DO_MOVE)
            : dice < 81 ? (w->p.rare_purges && !rnd_one_in(&w->rnd, 20) ? DO_PEEK : DO_PURGE)
            : dice < 92 ? DO_PEEK
            : dice < 97 ? DO_BIND

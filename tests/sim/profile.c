@@ -116,6 +116,7 @@ void profile_choose(struct profile *p, uint64_t seed, struct rnd *r)
         p->hub.hot_bytes = rnd_one_in(r, 2) ? (uint64_t)rnd_below(r, 4000) : p->hub.hot_bytes;
         p->steps /= 2;
         p->rare_purges = rnd_one_in(r, 2);
+        p->rare_moves = rnd_one_in(r, 2);
         if (rnd_one_in(r, 2))
             faults(p, r);
         p->wall_steps = false; /* across a restart ids are remembered by wall time */
