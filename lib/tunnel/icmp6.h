@@ -1,6 +1,10 @@
 /*
- * ICMPv6 (RFC 4443) as far as a node in the tunnel needs it: echo is answered, "packet too big" can
- * be told and understood.
+ * ICMPv6 (RFC 4443) as far as a node in the tunnel needs it: echo is answered, or told to be too
+ * big when the answer would be longer than the tunnel's MTU. Nothing else can be: what we send fits
+ * in 1280 bytes, which every link of IPv6 carries, nothing is forwarded, and a longer packet of TCP
+ * that arrived whole is taken. Hence also, one that a peer tells changes nothing (RFC 8201 section
+ * 4).
+ *
  * Deliberately absent: neighbour and router discovery, multicast listeners, other errors (they are
  * recognised as such and change nothing).
  */

@@ -114,18 +114,24 @@ void zc_tcpmux_queue_reset(struct zc_tcpmux *m, const struct zc_ip6_addr *remote
         m->resets[m->reset_count++] = (struct zc_tcpmux_reset){*remote, *reset};
 }
 
-static void input_icmp(struct zc_tcpmux *m, const struct zc_ip6 *ip)
+/* packet: that of ip, without what may lie behind it. */
+static void input_icmp(struct zc_tcpmux *m, const struct zc_ip6 *ip, struct zc_slice packet)
 {
     struct zc_icmp6 msg = zc_icmp6_parse(ip);
     if (msg.kind == ZC_ICMP6_BAD)
         m->stats.bad++;
     bool open = m->pass.count > 0 || m->listen.count > 0;
-    if (msg.kind != ZC_ICMP6_ECHO_REQUEST || !open || m->echo_count == ZC_TCPMUX_ECHOES ||
-        msg.rest.len > ZC_IP6_MTU - ZC_IP6_HEADER - 8)
+    if (msg.kind != ZC_ICMP6_ECHO_REQUEST || !open || m->echo_count == ZC_TCPMUX_ECHOES)
         return;
     struct zc_tcpmux_echo *e = &m->echoes[m->echo_count++];
-    *e = (struct zc_tcpmux_echo){
-        .remote = ip->src, .id = msg.id, .seq = msg.seq, .len = (uint16_t)msg.rest.len};
+    *e = (struct zc_tcpmux_echo){.remote = ip->src, .id = msg.id, .seq = msg.seq};
+    e->too_big = packet.len > ZC_IP6_MTU;
+    if (e->too_big) {
+        e->len = (uint16_t)zc_icmp6_too_big(e->data, sizeof(e->data), &m->config.local, packet,
+                                            ZC_IP6_MTU);
+        return;
+    }
+    e->len = (uint16_t)msg.rest.len;
     memcpy(e->data, msg.rest.data, msg.rest.len);
 }
 
@@ -239,7 +245,7 @@ void zc_tcpmux_input(struct zc_tcpmux *m, struct zc_now now, const uint8_t *pack
     if (ip.next == ZC_IP6_TCP)
         input_tcp(m, now, &ip);
     else if (ip.next == ZC_IP6_ICMP)
-        input_icmp(m, &ip);
+        input_icmp(m, &ip, zc_slice(packet, ZC_IP6_HEADER + ip.payload.len));
 }
 
 /* ---- time ---- */
@@ -296,8 +302,12 @@ static size_t output_echo(struct zc_tcpmux *m, const struct zc_ip6_addr *remote,
         if (!wanted(remote, &e->remote))
             continue;
         *ret_dst = e->remote;
-        size_t n = zc_icmp6_echo(buf, cap, &m->config.local, &e->remote, true, e->id, e->seq,
-                                 zc_slice(e->data, e->len));
+        size_t n = e->len;
+        if (e->too_big)
+            memcpy(buf, e->data, n);
+        else
+            n = zc_icmp6_echo(buf, cap, &m->config.local, &e->remote, true, e->id, e->seq,
+                              zc_slice(e->data, e->len));
         m->echo_count--;
         memmove(&m->echoes[i], &m->echoes[i + 1], (m->echo_count - i) * sizeof(*e));
         return n;

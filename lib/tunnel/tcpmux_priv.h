@@ -50,6 +50,7 @@ struct zc_tcpmux_echo {
     struct zc_ip6_addr remote;
     uint16_t id, seq;
     uint16_t len;
+    bool too_big; /* data is the whole packet that says so, else that of the echo */
     uint8_t data[ZC_IP6_MTU];
 };
 

@@ -270,6 +270,40 @@ TEST(echo_is_answered_where_a_port_is_open)
     link_done(&l);
 }
 
+/* An answer would be longer than the tunnel takes: that is told, with the start of the packet. */
+TEST(echo_that_is_too_big)
+{
+    static uint8_t data[4000], buf[4000 + 48];
+    struct link l;
+    struct zc_ip6_addr dst;
+    struct zc_ip6 ip;
+    size_t out;
+    link_init(&l, 9, NULL);
+    CHECK_INT(zc_tcpmux_pass(l.mux[1], 7, 7), 0);
+    for (size_t len = 1232; len <= sizeof(data); len += 1 + len / 5) {
+        size_t n = zc_icmp6_echo(buf, sizeof(buf), &l.addr[0], &l.addr[1], false, 3, 4,
+                                 zc_slice(data, len));
+        zc_tcpmux_input(l.mux[1], l.now, buf, n);
+        uint8_t answer[ZC_IP6_MTU];
+        zc_tcpmux_output(l.mux[1], l.now, NULL, answer, sizeof(answer), &out, &dst);
+        CHECK_INT(out, ZC_IP6_MTU);
+        CHECK_INT(zc_ip6_parse(answer, out, &ip), 0);
+        CHECK(zc_ip6_addr_eq(&ip.src, &l.addr[1]) && zc_ip6_addr_eq(&ip.dst, &l.addr[0]));
+        struct zc_icmp6 m = zc_icmp6_parse(&ip);
+        CHECK_INT(m.kind, len == 1232 ? ZC_ICMP6_ECHO_REPLY : ZC_ICMP6_TOO_BIG);
+        if (m.kind == ZC_ICMP6_TOO_BIG) {
+            CHECK_INT(m.mtu, ZC_IP6_MTU);
+            CHECK(zc_slice_eq(m.rest, zc_slice(buf, ZC_IP6_MTU - 48)));
+        }
+        /* The sender takes it and says nothing: here no path is narrower. */
+        zc_tcpmux_input(l.mux[0], l.now, answer, out);
+        zc_tcpmux_output(l.mux[0], l.now, NULL, answer, sizeof(answer), &out, &dst);
+        CHECK_INT(out, 0);
+        CHECK_INT(zc_tcpmux_stats(l.mux[0]).bad, 0);
+    }
+    link_done(&l);
+}
+
 TEST(packets_that_are_none)
 {
     struct link l;
