@@ -196,6 +196,15 @@ static int64_t do_read(int dir_fd, const struct zc_disk_op *op, int *fd)
     return zc_disk_io_read(*fd, op->data, op->len, op->offset);
 }
 
+/* Whether both names are of one file. */
+static bool same_file(int dir_fd, const char *a, const char *b)
+{
+    struct stat x, y;
+    return fstatat(dir_fd, a, &x, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstatat(dir_fd, b, &y, AT_SYMLINK_NOFOLLOW) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
 /* Gives a damaged segment a name that is no segment's, without replacing an older one. */
 static int set_aside(int dir_fd, uint32_t segment)
 {
@@ -207,12 +216,14 @@ static int set_aside(int dir_fd, uint32_t segment)
             snprintf(aside, sizeof(aside), "%.*s.damaged", stem, name);
         else
             snprintf(aside, sizeof(aside), "%.*s.damaged.%d", stem, name, i);
-        if (linkat(dir_fd, name, dir_fd, aside, 0) == 0)
+        int error = linkat(dir_fd, name, dir_fd, aside, 0) == 0 ? 0 : errno;
+        /* An attempt before this one may have come as far as the second name. */
+        if (error == 0 || (error == EEXIST && same_file(dir_fd, name, aside)))
             return unlinkat(dir_fd, name, 0) == 0 ? 0 : last_err();
-        if (errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK)
+        if (error == EPERM || error == EOPNOTSUPP || error == EMLINK)
             return renameat(dir_fd, name, dir_fd, aside) == 0 ? 0 : last_err();
-        if (errno != EEXIST)
-            return last_err();
+        if (error != EEXIST)
+            return zc_disk_io_err(error);
     }
     return ZC_EEXIST;
 }

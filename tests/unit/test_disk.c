@@ -160,6 +160,17 @@ TEST(disk_sets_damaged_segments_aside)
         snprintf(name, sizeof(name), "%s/%s", path, names[i]);
         CHECK(stat(name, &st) == 0 && st.st_size == 65536);
     }
+    /* The attempt before got as far as the second name. */
+    char second[160];
+    CHECK_INT(op_create(6), 0);
+    snprintf(name, sizeof(name), "%s/00000006.zlog", path);
+    snprintf(second, sizeof(second), "%s/00000006.damaged", path);
+    CHECK_INT(link(name, second), 0);
+    CHECK_INT(run((struct zc_disk_op){
+                  .kind = ZC_DISK_REMOVE, .segment = 6, .sync_dir = true, .aside = true}),
+              0);
+    CHECK(stat(name, &st) != 0);
+    CHECK(stat(second, &st) == 0 && st.st_nlink == 1);
     reopen();
     CHECK_INT(count, 0);
     teardown();
