@@ -6,7 +6,7 @@ import errno, functools, glob, os, random, signal, sys, threading, time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import harness
 from harness import LONG, SLOW, frame, payload, together, wait_for
-from test_disk import Shim
+from shim import Shim
 
 
 def drained(c, name):
@@ -185,6 +185,70 @@ class H8(harness.Case):
     def fail_each(self, knob):
         calls = [functools.partial(self.fails, knob, n) for n in range(1, 14 if LONG else 6)]
         together(*calls)
+
+    def damaged(self):
+        """The files of a log of which one record of the first segment is damaged and the second
+        segment as a whole."""
+        hub = self.hub("--segment", "64k", durable=True)
+        c = self.conn(hub)
+        for i in range(80):
+            self.assertEqual(c.put("q", "%d " % i + "x" * 3000)["op"], "ok")
+        self.assertEqual(hub.stop(), 0)
+        files = {os.path.basename(p): bytearray(harness.read_file(p))
+                 for p in glob.glob(hub.mailbox + "/*.zlog")}
+        first, second = sorted(files)[:2]
+        files[first][files[first].index(b"5 xxx") + 50] ^= 1
+        for at in (20, 84):  # both its heads
+            files[second][at] ^= 1
+        return {name: bytes(data) for name, data in files.items()}
+
+    def aside(self, files, **knobs):
+        """Starts, drains all but the last, goes on and starts again, while the disk fails as the
+        knobs say. Returns what was found in all."""
+        shim = Shim()
+        hub = self.hub("--segment", "64k", durable=True, env=shim.env, start=False)
+        os.mkdir(hub.mailbox, 0o700)
+        for name, data in files.items():
+            harness.write_file(os.path.join(hub.mailbox, name), data)
+        for knob, n in knobs.items():
+            setattr(shim, knob, n)
+        hub.start()
+        c = self.conn(hub)
+        found = [payload(c.call(v=1, op="take", id="t", name="q", wait=5)) for _ in range(40)]
+        self.assertEqual(c.put("q", "99 after")["op"], "ok")
+        found += drained(c, "q")
+        first, second = sorted(files)[:2]
+
+        def trimmed():
+            return not os.path.exists(os.path.join(hub.mailbox, first))
+        wait_for(trimmed)
+        for knob in knobs:
+            self.assertTrue(knob == "no_link" or getattr(shim, knob) == 0, knobs)
+        self.assertEqual(shim.failed > 0, any(k != "no_link" for k in knobs))
+        self.assertEqual(hub.status()["storage"]["state"], "ok")
+        self.assertEqual(c.put("q", "100 again")["op"], "ok")
+        hub.restart(signal.SIGKILL)
+        self.assertEqual(drained(self.conn(hub), "q"), [b"100 again"])
+        # Both are kept aside, once, and every byte of the one that was damaged as a whole.
+        names = sorted(n for n in os.listdir(hub.mailbox) if "damaged" in n)
+        self.assertEqual(names, [n.replace("zlog", "damaged") for n in (first, second)])
+        self.assertEqual(harness.read_file(os.path.join(hub.mailbox, names[1])), files[second])
+        return [int(text.split()[0]) for text in found]
+
+    def test_H8_a_damaged_file_cannot_be_set_aside(self):
+        files = self.damaged()
+        wanted = self.aside(files)
+        self.assertEqual(wanted, sorted(wanted))
+        self.assertNotIn(5, wanted)
+        self.assertGreater(len(wanted), 50)
+        # The first call is at the start, the second when all of a file is consumed.
+        calls = [dict(link_fail=1), dict(link_fail=2), dict(close_fail=1), dict(close_fail=2),
+                 dict(no_link=1), dict(no_link=1, rename_fail=1), dict(no_link=1, rename_fail=2)]
+        calls += [dict(unlink_fail=n) for n in range(1, 5)]
+
+        def fails(knobs):
+            self.assertEqual(self.aside(files, **knobs), wanted, knobs)
+        together(*[functools.partial(fails, knobs) for knobs in calls])
 
     def test_H8_a_sync_fails(self):
         self.fail_each("sync_fail")
