@@ -1,7 +1,7 @@
 """What our hub and spoke and the programs of one Tailcat version must do together. A test file for
 a version derives from these classes and names it. Field case R12 (tokens that do not fit), weakness
 5 of the Go version (a join hangs for ever once its hub has gone)."""
-import os, signal, socket, sys, threading, time
+import os, re, signal, socket, sys, threading, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness, programs
@@ -237,25 +237,34 @@ class FromSpoke(SpokeSide):
         self.assertFrame(there.call(v=1, op="take", name="jobs", id="t"), op="msg", text="two")
         self.assertEqual(cli("ping", listen=s.listen).stdout, b"pong\n")
 
-    def test_nobody_serves_the_port(self):
-        self.echo.close()
-        _, s, local = self.pair(self.echo.port)
-        s.joined(40)
+    def unserved(self, local):
+        """Seconds until a connection to the local port has ended; it brings nothing."""
         c = self.dial(local)
+        start = time.monotonic()
         try:
             c.sendall(b"hello")
             self.assertEqual(c.recv(10), b"")
         except (ConnectionResetError, BrokenPipeError):
             pass
+        return time.monotonic() - start
+
+    def test_nobody_serves_the_port(self):
+        """Their server accepts, finds nobody, and closes."""
+        self.echo.close()
+        _, s, local = self.pair(self.echo.port, None, "--wait-hub", "20s")
+        s.joined(40)
+        for _ in range(3):
+            self.assertLess(self.unserved(local), 3 * harness.SLOW)
+        self.assertNotIn("--forward", s.logged())
 
     def test_a_port_that_is_not_offered(self):
+        """Their filter says nothing: the time to wait passes, and the log says why."""
         _, s, local = self.pair(self.echo.port, free_port(), "--wait-hub", "2s")
         s.joined(40)
-        c = self.dial(local)
-        try:
-            self.assertEqual(c.recv(10), b"")
-        except ConnectionResetError:
-            pass
+        took = self.unserved(local)
+        self.assertGreaterEqual(took, 1.9)
+        self.assertLess(took, 2 + 3 * harness.SLOW)
+        wait_for(lambda: re.search("forwarded port %d: .*--forward" % self.echo.port, s.logged()))
         self.assertEqual(self.echo.seen, 0)
 
     def test_only_listed_keys_are_answered(self):
