@@ -63,7 +63,7 @@ class Count(unittest.TestCase):
     def test_each_work(self):
         got = json.loads(self.count("--json"))
         rows = {r["name"]: r for r in got["rows"]}
-        self.assertEqual(len(rows), 12)
+        self.assertEqual(len(rows), 14)
         for name, row in rows.items():
             self.assertGreater(row["system_calls"], 0, name)
             self.assertAlmostEqual(row["system_calls"], sum(row["calls"].values()), 6)
@@ -73,6 +73,9 @@ class Count(unittest.TestCase):
         for call in ("recvfrom", "sendto"):
             self.assertGreaterEqual(rows["put"]["calls"][call], 1.0)
             self.assertLess(rows["put"]["calls"][call], 1.5)
+        # A wake-up has two of each: the take, then the put and both their answers.
+        for call in ("recvfrom", "sendto"):
+            self.assertGreaterEqual(rows["wake"]["calls"][call], 2.0)
         self.assertNotIn("fdatasync", rows["put"]["calls"])
         self.assertGreaterEqual(rows["put-disk"]["calls"]["fdatasync"], 0.9)
         self.assertLess(rows["put-pipelined"]["system_calls"], rows["put"]["system_calls"])
