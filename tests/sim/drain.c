@@ -74,17 +74,19 @@ void drain_all(struct world *w)
     run_calm(w, 2 * SECOND);
     for (int round = 0; round < 50 && !w->failed; round++) {
         c = conn_open(w, CLIENTS_MAX - 1);
-        if (c != NULL && w->p.kind == PROFILE_OPERATE && round == 0)
+        if (c != NULL && w->p.kind == PROFILE_OPERATE)
             operate_drain(w, c);
         for (int b = 0; b < w->p.boxes && !w->failed && c != NULL; b++)
             drain_box(w, c, b);
         if (c != NULL && c->session != NULL)
             conn_end(w, c);
         zc_hub_stats(w->hub, &s);
-        if (s.delayed == 0)
+        if (s.delayed + s.leased == 0)
             break;
         run_calm(w, 4 * 3600 * SECOND); /* delays that steps of the wall clock made long */
     }
+    if (!w->failed)
+        operate_judge(w);
     flush(w);
     if (!w->failed)
         losses_judge(w);

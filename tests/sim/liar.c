@@ -32,6 +32,9 @@ static const struct {
     {"unroutable", 20},   /* an ok to a put that wants a consumer becomes err unroutable */
     {"wide-purge", 0},    /* a purge empties the other mailbox as well */
     {"lossy-move", 0},    /* a move may lose the first message */
+    {"short-lease", 0},   /* leases of operators last a second, whatever was asked */
+    {"early-nack", 0},    /* what operators give back is not delayed */
+    {"lose-nack", 0},     /* what operators give back is acknowledged */
     {"hard-filter", 0},   /* the hub takes every filter for one that lets nobody pass */
 };
 
@@ -75,6 +78,14 @@ void liar_request(struct world *w, struct conn *c, const struct want *want)
         ask_secretly(c, "purge", operate_box(1 - want->box));
     if (is(w, "lossy-move") && want->op == OP_OPERATE && want->target == DO_MOVE)
         ask_secretly(c, "take", operate_box(want->box));
+    if (is(w, "short-lease") && want->op == OP_OPERATE && want->lease_ms > 0)
+        w->made.lease = 1;
+    if (is(w, "early-nack") && want->op == OP_OPERATE && want->target == DO_NACK)
+        w->made.has &= ~(uint32_t)ZC_MSG_HAS_DELAY;
+    if (is(w, "lose-nack") && want->op == OP_OPERATE && want->target == DO_NACK) {
+        w->made.op = zc_slice_str("ack");
+        w->made.has &= ~(uint32_t)ZC_MSG_HAS_DELAY;
+    }
     if (is(w, "no-filter"))
         w->made.filter = zc_slice(NULL, 0);
     if (is(w, "no-if"))

@@ -93,7 +93,20 @@ void topics_message(struct world *w, struct conn *c, const struct zc_msg *m);
 void topics_settled(struct world *w, struct conn *c);
 
 /* What operators do, in want.target. */
-enum operation { DO_PUT, DO_AGAIN, DO_PUB, DO_MOVE, DO_PURGE, DO_PEEK, DO_BIND, DO_UNBIND };
+enum operation {
+    DO_PUT,
+    DO_AGAIN,
+    DO_PUB,
+    DO_MOVE,
+    DO_PURGE,
+    DO_PEEK,
+    DO_BIND,
+    DO_UNBIND,
+    DO_RESERVE, /* from here on: hold.c */
+    DO_READY,
+    DO_ACK,
+    DO_NACK,
+};
 
 /* where.c: the mailboxes in which an item may lie, and what a purge may and must remove */
 void where_submit(struct world *w, struct want *want);
@@ -108,8 +121,31 @@ void operate_submit(struct world *w, struct want *want);
 void operate_ok(struct world *w, struct conn *c, struct want *want, const struct zc_msg *m);
 void operate_err(struct world *w, struct conn *c, struct want *want, struct zc_slice code);
 void operate_message(struct world *w, struct conn *c, const struct zc_msg *m);
-/* Takes all that is left and looks for what is missing. */
+/* Takes all that is there. */
 void operate_drain(struct world *w, struct conn *c);
+/* All was taken: looks for what is missing. */
+void operate_judge(struct world *w);
+
+/* hold.c: leases of operators */
+/* Fills in the request; false: there is nothing to ask. */
+bool hold_ask(struct world *w, struct conn *c, struct want *want);
+void hold_submit(struct world *w, const struct want *want);
+void hold_ok(struct world *w, struct conn *c, const struct want *want);
+void hold_err(struct world *w, struct conn *c, const struct want *want, struct zc_slice code);
+/* An err that the request may get at any time. */
+bool hold_allows(const struct want *want, struct zc_slice code);
+/* The request ended without an answer. */
+void hold_lost(struct world *w, const struct want *want);
+void hold_message(struct world *w, struct conn *c, uint32_t uid, const struct zc_msg *m);
+/* It is given to somebody: nobody holds it, and it is not delayed. */
+void hold_check(struct world *w, struct conn *c, uint32_t uid);
+/* A peek shows the item. */
+void hold_peeked(struct world *w, struct conn *c, const struct want *want, uint32_t uid);
+/* Somebody may have held it at that time, as the frames that were seen say. */
+bool hold_may_be_held(const struct item *item, int64_t since);
+/* Nobody waits, and nothing is on its way to somebody who waited. */
+bool hold_is_quiet(const struct world *w);
+void hold_crash(struct world *w);
 
 /* requests.c */
 void requests_rep(struct world *w, struct conn *c, const struct zc_msg *m);

@@ -1,9 +1,10 @@
 /*
  * Operators and careful clients in a profile of their own: puts with ids of a scope that are
  * repeated after reconnects and crashes, publications through a binding, moves between two
- * mailboxes, purges and peeks. The judge is simple: no item ever twice, none that was refused, the
- * order of acceptance in each mailbox, at the end all that was promised and not purged, and of a
- * purge what where.c says.
+ * mailboxes, purges and peeks. The judge is simple: none that was taken comes again, none that was
+ * refused, the order of acceptance in each mailbox, at the end all that was promised and not
+ * purged, and of a purge what where.c says. In half of the seeds they reserve as well (hold.c),
+ * delay what they put, and in some the wall clock steps.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@
 
 static const char *const boxes[] = {"mv0", "mv1"};
 
-static const char *const op_names[] = {"put",   "put",  "pub",  "move",
-                                       "purge", "peek", "bind", "unbind"};
+static const char *const op_names[] = {"put",  "put",    "pub",     "move",  "purge", "peek",
+                                       "bind", "unbind", "reserve", "ready", "ack",   "nack"};
 
 const char *operate_box(int box)
 {
@@ -28,7 +29,8 @@ static uint32_t old_item(struct world *w, const struct conn *c)
     for (uint32_t i = w->items_len > 40 ? w->items_len - 40 : 1; i < w->items_len; i++) {
         const struct item *item = &w->items[i];
         if (item->client == c->client && !item->published && item->submit_idx > 0 &&
-            world_ns(w) - item->submit_at < 300 * SECOND && rnd_one_in(&w->rnd, ++n))
+            world_ns(w) - item->submit_at < 300 * SECOND && item->wall_moved == w->wall_moved &&
+            rnd_one_in(&w->rnd, ++n))
             found = i;
     }
     return found;
@@ -40,6 +42,8 @@ static uint32_t new_item(struct world *w, const struct conn *c, bool published)
         return 0;
     w->items[w->items_len] = (struct item){
         .client = c->client, .box = (uint8_t)rnd_below(&w->rnd, 2), .published = published};
+    if (w->p.leases && !published && rnd_one_in(&w->rnd, 6))
+        w->items[w->items_len].delay_ms = rnd_range(&w->rnd, 1, 4000);
     return w->items_len++;
 }
 
@@ -58,6 +62,10 @@ static void send_hello(struct world *w, struct conn *c)
 static uint32_t choose(struct world *w)
 {
     uint64_t dice = rnd_below(&w->rnd, 100);
+    if (w->p.leases && rnd_one_in(&w->rnd, 4)) {
+        dice = rnd_below(&w->rnd, 10);
+        return dice < 2 ? DO_RESERVE : dice < 4 ? DO_READY : dice < 7 ? DO_ACK : DO_NACK;
+    }
     return dice < 35   ? DO_PUT
            : dice < 50 ? DO_AGAIN
            : dice < 60 ? DO_PUB
@@ -85,12 +93,16 @@ void operate_ask(struct world *w, struct conn *c)
         if (kind != DO_PUB) {
             want.box = w->items[want.uid].box;
             snprintf(want.id, sizeof want.id, "o%u", want.uid);
+            w->made.delay_ms = w->items[want.uid].delay_ms;
+            w->made.has |= w->made.delay_ms > 0 ? ZC_MSG_HAS_DELAY : 0;
         }
         snprintf(text, sizeof text, "o%u.%.*s", want.uid, (int)rnd_below(&w->rnd, 30),
                  "abcdefghijklmnopqrstuvwxyzabcd");
         w->made.text = zc_slice_str(text);
     }
     w->made.name = zc_slice_str(kind == DO_PUB ? "op.x" : boxes[want.box]);
+    if (kind >= DO_RESERVE && !hold_ask(w, c, &want))
+        return;
     if (kind == DO_BIND || kind == DO_UNBIND) {
         w->made.name = zc_slice_str(boxes[0]);
         w->made.topic = zc_slice_str("op.");
@@ -108,11 +120,20 @@ void operate_ask(struct world *w, struct conn *c)
 void operate_submit(struct world *w, struct want *want)
 {
     struct item *item = &w->items[want->uid];
+    if (want->target >= DO_RESERVE) {
+        hold_submit(w, want);
+        return;
+    }
     want->puts_before = w->bind_changes;
     want->sure_before = w->bind_state;
     if (want->uid > 0 && item->submit_idx == 0) {
         item->submit_idx = want->idx;
         item->submit_at = want->at;
+        item->wall_moved = w->wall_moved;
+        item->loose = item->delay_ms > 0;
+        item->due_at = want->at + item->delay_ms * MS;
+        item->due_life = w->lives;
+        item->due_idx = want->idx;
     }
     where_submit(w, want);
     if (want->target == DO_BIND || want->target == DO_UNBIND) {
@@ -125,6 +146,10 @@ void operate_ok(struct world *w, struct conn *c, struct want *want, const struct
 {
     struct item *item = &w->items[want->uid];
     bool quiet = want->puts_before == w->bind_changes && want->sure_before == w->bind_state;
+    if (want->target >= DO_RESERVE) {
+        hold_ok(w, c, want);
+        return;
+    }
     switch (want->target) {
     case DO_PUT:
     case DO_AGAIN:
@@ -151,10 +176,14 @@ void operate_ok(struct world *w, struct conn *c, struct want *want, const struct
 
 void operate_err(struct world *w, struct conn *c, struct want *want, struct zc_slice code)
 {
-    where_lost(w, want);
+    if (want->target >= DO_RESERVE)
+        hold_err(w, c, want, code);
+    else
+        where_lost(w, want);
+    bool mine = want->target >= DO_RESERVE && hold_allows(want, code);
     bool empty = want->target == DO_PEEK && want->got == 0 && zc_slice_is(code, "empty");
     bool storage = zc_slice_is(code, "storage") && (w->disk.faults_done > 0 || w->p.capacity > 0);
-    if (!empty && !storage && !zc_slice_is(code, "closed"))
+    if (!mine && !empty && !storage && !zc_slice_is(code, "closed"))
         world_fail(w, "c%u: %s (%s) got err %.*s", c->number, want->id, op_names[want->target],
                    (int)code.len, (const char *)code.data);
 }
@@ -197,8 +226,9 @@ static void peeked(struct world *w, struct conn *c, const struct zc_msg *m)
         world_fail(w, "c%u: item %u was purged, yet a peek shows it", c->number, uid);
     if (want->uid == uid)
         world_fail(w, "c%u: item %u twice in one peek", c->number, uid);
-    if (want->uid != 0 && w->items[uid].ok_idx != 0 &&
-        w->items[uid].ok_idx < w->items[want->uid].submit_idx)
+    hold_peeked(w, c, want, uid);
+    if (want->uid != 0 && !w->items[uid].loose && !w->items[want->uid].loose &&
+        w->items[uid].ok_idx != 0 && w->items[uid].ok_idx < w->items[want->uid].submit_idx)
         world_fail(w, "c%u: item %u is behind %u, which was put later", c->number, uid, want->uid);
     want->uid = uid;
     want->got++;
@@ -222,7 +252,13 @@ void operate_message(struct world *w, struct conn *c, const struct zc_msg *m)
         world_fail(w, "c%u: item %u came twice", c->number, uid);
     if (w->items[uid].gone)
         world_fail(w, "c%u: item %u was purged, yet here it is", c->number, uid);
+    if (m->delivery.len > 0) {
+        hold_message(w, c, uid, m);
+        return;
+    }
+    hold_check(w, c, uid);
     w->items[uid].taken = true;
+    w->items[uid].taken_idx = w->idx;
     for (size_t i = 0; i < c->wants.len; i++)
         if (c->wants.list[i].op == OP_TAKE && c->wants.list[i].box < 0) {
             c->wants.list[i].got++;
@@ -248,8 +284,13 @@ void operate_drain(struct world *w, struct conn *c)
             more = w->items_empty == before;
         }
     }
+}
+
+void operate_judge(struct world *w)
+{
     for (uint32_t i = 1; i < w->items_len && !w->failed; i++)
-        if (w->items[i].sure && !w->items[i].taken && w->items[i].purge_at == 0)
+        if (w->items[i].sure && !w->items[i].taken && !w->items[i].maybe_gone &&
+            w->items[i].purge_at == 0)
             world_fail(w, "item %u was acknowledged and is lost", i);
     w->items_len = 1; /* all is told */
 }

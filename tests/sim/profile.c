@@ -119,7 +119,7 @@ void profile_choose(struct profile *p, uint64_t seed, struct rnd *r)
         p->rare_moves = rnd_one_in(r, 2);
         if (rnd_one_in(r, 2))
             faults(p, r);
-        p->wall_steps = false; /* across a restart ids are remembered by wall time */
+        p->leases = rnd_one_in(r, 2);
         break;
     case PROFILE_STORM:
         p->crash_every_ns = rnd_range(r, 20, 500) * MS;

@@ -36,6 +36,7 @@ struct profile {
     int64_t crash_every_ns, stop_every_ns, settle_every_ns; /* 0: never */
     bool wall_steps;
     bool rare_purges; /* so that more is surely there, and missed when it is lost */
+    bool leases;      /* operators reserve as well, and delay what they put */
     bool rare_moves;  /* so that most lies surely in one mailbox, and a purge must spare it */
     bool power_loss;  /* crashes are power losses at times */
     uint32_t payload_max;

@@ -97,6 +97,7 @@ void model_crash(struct world *w, bool power_loss, bool clean)
     w->state = HUB_DOWN; /* from here on the hub is not told of anything */
     while (w->live_len > 0)
         conn_end(w, w->conns[w->live[0]]);
+    hold_crash(w);
     w->sweep_ended_at = 0; /* nothing is on its way any more */
     for (int b = 0; b < BOXES_MAX; b++) {
         for (size_t i = 0; i < w->boxes[b].live_len; i++)

@@ -51,6 +51,7 @@ static void sweep(struct world *w, struct want *want)
                  (w->sweep_ended_at == 0 || world_ns(w) > w->sweep_ended_at + SWEEP_ENDS);
     want->sure_before = alone;
     want->puts_before = ++w->sweeps;
+    want->holds_before = hold_is_quiet(w) ? w->holds_asked : UINT64_MAX;
     for (uint32_t i = 1; i < w->items_len; i++) {
         struct item *item = &w->items[i];
         if (!lies_in(item, want->box))
@@ -80,25 +81,27 @@ static bool there_before(const struct item *item, const struct want *want)
 static void moved(struct world *w, const struct want *want)
 {
     for (uint32_t i = 1; i < w->items_len && w->items_len < ITEMS_FEW && want->max == 0; i++)
-        if (lies_in(&w->items[i], want->box) && there_before(&w->items[i], want))
+        if (lies_in(&w->items[i], want->box) && there_before(&w->items[i], want) &&
+            !hold_may_be_held(&w->items[i], want->at))
             w->items[i].where = bit(1 - want->box);
 }
 
 static void purged(struct world *w, struct conn *c, const struct want *want, int64_t count)
 {
+    bool quiet = want->holds_before == w->holds_asked;
     int64_t least = 0, most = 0;
     for (uint32_t i = 1; i < w->items_len; i++) {
         struct item *item = &w->items[i];
         if (!lies_in(item, want->box))
             continue;
         most++;
-        if (!there_before(item, want))
+        if (!quiet || !there_before(item, want) || hold_may_be_held(item, want->at))
             continue;
         if (item->where != bit(want->box)) { /* then it is in the other one, or gone */
             item->where = bit(1 - want->box);
             continue;
         }
-        least += item->sure && item->purge_at == want->idx;
+        least += item->sure && !item->maybe_gone && item->purge_at == want->idx;
         item->gone = true;
         item->gone_idx = w->idx;
     }
@@ -113,7 +116,7 @@ void where_ok(struct world *w, struct conn *c, struct want *want, int64_t count)
 {
     if (!want->sure_before || want->puts_before != w->sweeps)
         return; /* others were under way as well */
-    if (want->target == DO_MOVE)
+    if (want->target == DO_MOVE && want->holds_before == w->holds_asked)
         moved(w, want);
     else if (want->target == DO_PURGE)
         purged(w, c, want, count);
@@ -123,4 +126,6 @@ void where_lost(struct world *w, const struct want *want)
 {
     if (want->op == OP_OPERATE && (want->target == DO_MOVE || want->target == DO_PURGE))
         w->sweep_ended_at = world_ns(w);
+    if (want->op == OP_OPERATE && want->target >= DO_RESERVE)
+        hold_lost(w, want);
 }

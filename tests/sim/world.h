@@ -86,6 +86,7 @@ struct want {
     /* of its mailbox when a put was submitted */
     size_t sure_before, maybe_before;
     uint64_t puts_before;
+    uint64_t holds_before; /* of a move or purge; UINT64_MAX: some waited */
 };
 
 struct wants {
@@ -159,6 +160,19 @@ struct item {
     uint64_t gone_idx;
     uint64_t submit_idx, ok_idx;
     int64_t submit_at;
+    /* leases, see hold.c */
+    char delivery[40];
+    int holder;      /* the client that had it last */
+    uint32_t holds;  /* tells its deliveries apart */
+    uint32_t ending; /* acks and nacks of the last one that are under way */
+    bool held;
+    bool loose;      /* it was given back or delayed: it stands anywhere */
+    bool maybe_gone; /* an ack of it has no answer */
+    uint64_t held_idx, taken_idx;
+    int64_t lease_min, lease_max; /* the last lease ends between these; 0: there is none */
+    int64_t delay_ms, due_at;     /* of its put; not before, in this life of the hub */
+    uint64_t due_life, due_idx;   /* since when that is so */
+    int64_t wall_moved;           /* what w->wall_moved was when it was put */
 };
 
 struct pub {
@@ -288,6 +302,9 @@ struct world {
     uint64_t bind_changes; /* bind and unbind submitted */
     enum surely bind_state;
     uint64_t sweeps;        /* moves and purges submitted */
+    uint64_t lives;         /* of the hub, so far */
+    uint64_t holds_asked;   /* waiters of operators submitted */
+    int64_t holds_lost_at;  /* one of them lost its session, or failed */
     int64_t sweep_ended_at; /* one that was under way lost its session, or failed */
     uint32_t pubs_dead;     /* numbers up to this were published to an earlier hub */
     uint64_t subs_asked;    /* sub requests submitted */
