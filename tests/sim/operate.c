@@ -1,10 +1,10 @@
 /*
  * Operators and careful clients in a profile of their own: puts with ids of a scope that are
  * repeated after reconnects and crashes, publications through a binding, moves between two
- * mailboxes, purges and peeks. The judge is simple: none that was taken comes again, none that was
- * refused, the order of acceptance in each mailbox, at the end all that was promised and not
- * purged, and of a purge what where.c says. In half of the seeds they reserve as well (hold.c),
- * delay what they put, and in some the wall clock steps.
+ * mailboxes, purges and peeks. In half of the seeds they reserve as well (hold.c) and delay what
+ * they put; in some the wall clock steps. The judge is simple: no item that was taken comes again,
+ * none that was refused, the order of acceptance in each mailbox, at the end all that was promised
+ * and not purged, and of a purge what where.c says.
  */
 #include <stdio.h>
 #include <stdlib.h>
