@@ -228,12 +228,10 @@ void zc_reply_publish(struct zc_broker *b, const struct zc_match *match, struct 
     if (s->state != ZC_SESSION_OPEN || (sub != NULL && sub->behind))
         return;
     if (s->marks.len + s->held_subs >= b->limits.sub_buffer || zc_reply_over_bound(b, s)) {
-        if (sub != NULL) {
-            sub->behind = true;
-            sub->late = b->topics.version;
-        } else {
+        if (sub != NULL)
+            zc_topics_fall_behind(&b->topics, sub);
+        else
             b->count.dropped_subs++;
-        }
         return;
     }
     if (zc_list_empty(&s->replies) && part->block != NULL) {
@@ -286,20 +284,30 @@ void zc_reply_fail(struct zc_broker *b, uint64_t ticket)
     }
 }
 
+/* The buffer takes one more value that is not live. False also for a session that was ended, and
+ * its subscriptions with it. */
+static bool has_room(const struct zc_broker *b, const struct zc_session *s)
+{
+    uint64_t room = b->limits.sub_buffer > 1 ? b->limits.sub_buffer / 2 : 1;
+    return s->state == ZC_SESSION_OPEN && s->marks.len < room && !zc_reply_over_bound(b, s);
+}
+
 void zc_reply_replay(struct zc_broker *b, struct zc_session *s)
 {
+    struct zc_topic *topic;
     if (s->state != ZC_SESSION_OPEN || !zc_list_empty(&s->replies))
         return;
-    uint64_t room = b->limits.sub_buffer > 1 ? b->limits.sub_buffer / 2 : 1;
     for (struct zc_list *l = s->subs.next; l != &s->subs; l = l->next) {
         struct zc_sub *sub = ZC_CONTAINER(l, struct zc_sub, in_session);
-        struct zc_topic *topic;
-        while (s->marks.len < room && !zc_reply_over_bound(b, s) &&
-               (topic = zc_topics_replay(&b->topics, sub)) != NULL) {
+        while (has_room(b, s) && (topic = zc_topics_replay(&b->topics, sub)) != NULL) {
             sub->replayed = topic->version;
             zc_reply_write(b, s, topic->frame, true);
-            if (s->state != ZC_SESSION_OPEN)
-                return; /* it was ended, and its subscriptions with it */
         }
+        if (s->state != ZC_SESSION_OPEN)
+            return;
+    }
+    while (has_room(b, s) && (topic = zc_topics_catch_up(&b->topics, s)) != NULL) {
+        s->caught = topic->version;
+        zc_reply_write(b, s, topic->frame, true);
     }
 }

@@ -66,6 +66,7 @@ struct zc_session {
     bool paused;     /* input waits in `in` until output or the log has room */
     bool congested;  /* waiters are passed over until output has room */
     bool publishing; /* a publication of it is under way: it stays first in what it does */
+    bool behind;     /* a subscription may be behind, see topic.h */
     bool close_told;
     uint32_t cost; /* of the input of this turn */
     bool scanning; /* zc_session_input is on the stack */
@@ -86,6 +87,7 @@ struct zc_session {
     uint32_t waiters_count, deliveries_count, subs_count, requests_count, jobs_count;
     uint64_t pub_mark;   /* last publication that was matched, for one copy a session */
     uint32_t match_slot; /* its place among the matches of that publication */
+    uint64_t caught;     /* behind: last publication looked at for those that are */
 
     struct zc_mono heard;    /* last inbound frame */
     struct zc_mono ping_due; /* next heartbeat */

@@ -155,19 +155,25 @@ static uint32_t order_after(const struct zc_topics *t, uint64_t version)
     return low;
 }
 
-/* First value in the range of the replay that the prefix matches, or NULL. */
-static struct zc_topic *next_match(const struct zc_topics *t, struct zc_sub *sub)
+static bool wants(const struct zc_sub *sub, const struct zc_topic *topic)
 {
     struct zc_slice prefix = zc_slice(sub->prefix->text, sub->prefix->len);
+    struct zc_slice name = zc_slice(topic->name, topic->name_len);
+    bool own = prefix.len == 0 && name.len > 0 && name.data[0] == '$';
+    return zc_slice_starts(name, prefix) && !own && zc_filter_allows(sub->filter, topic->from);
+}
+
+struct zc_topic *zc_topics_replay(const struct zc_topics *t, struct zc_sub *sub)
+{
+    if (sub->replayed >= sub->replay_to)
+        return NULL;
     for (uint32_t i = order_after(t, sub->replayed); i < t->order_len; i++) {
         struct zc_topic *topic = t->order[i];
         if (topic == NULL)
             continue;
         if (topic->version > sub->replay_to)
             break;
-        struct zc_slice name = zc_slice(topic->name, topic->name_len);
-        bool own = prefix.len == 0 && name.len > 0 && name.data[0] == '$';
-        if (zc_slice_starts(name, prefix) && !own && zc_filter_allows(sub->filter, topic->from))
+        if (wants(sub, topic))
             return topic;
         sub->replayed = topic->version;
     }
@@ -175,23 +181,41 @@ static struct zc_topic *next_match(const struct zc_topics *t, struct zc_sub *sub
     return NULL;
 }
 
-struct zc_topic *zc_topics_replay(const struct zc_topics *t, struct zc_sub *sub)
+void zc_topics_fall_behind(const struct zc_topics *t, struct zc_sub *sub)
 {
-    struct zc_topic *topic = NULL;
-    while (zc_topics_replaying(sub)) {
-        if (sub->replayed >= sub->replay_to) {
-            if (sub->replayed + 1 < sub->late)
-                sub->replayed = sub->late - 1;
-            sub->replay_to = t->version;
-            if (sub->replayed >= sub->replay_to) {
-                sub->behind = false;
-                break;
-            }
-        }
-        if ((topic = next_match(t, sub)) != NULL)
-            break;
+    struct zc_session *s = sub->session;
+    if (!s->behind)
+        s->caught = t->version - 1;
+    s->behind = sub->behind = true;
+    sub->late = t->version;
+}
+
+static bool misses(const struct zc_session *s, const struct zc_topic *topic)
+{
+    for (struct zc_list *l = s->subs.next; l != &s->subs; l = l->next) {
+        const struct zc_sub *sub = ZC_CONTAINER(l, struct zc_sub, in_session);
+        if (sub->behind && sub->late <= topic->version && wants(sub, topic))
+            return true;
     }
-    return topic;
+    return false;
+}
+
+struct zc_topic *zc_topics_catch_up(const struct zc_topics *t, struct zc_session *s)
+{
+    if (!s->behind)
+        return NULL;
+    for (uint32_t i = order_after(t, s->caught); i < t->order_len; i++) {
+        struct zc_topic *topic = t->order[i];
+        if (topic == NULL)
+            continue;
+        if (misses(s, topic))
+            return topic;
+        s->caught = topic->version;
+    }
+    s->behind = false;
+    for (struct zc_list *l = s->subs.next; l != &s->subs; l = l->next)
+        ZC_CONTAINER(l, struct zc_sub, in_session)->behind = false;
+    return NULL;
 }
 
 struct zc_prefix *zc_topics_prefix_find(const struct zc_topics *t, struct zc_slice text)

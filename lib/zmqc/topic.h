@@ -3,7 +3,8 @@
  *
  * Values stand in an array ordered by publication number, so that a subscription replays with one
  * cursor: it walks the numbers up to the one current when it began, and what is published later
- * moves past its end and comes live. So no value goes back in time and none comes twice.
+ * moves past its end and comes live. So no value goes back in time and none comes twice. What finds
+ * no room meanwhile is brought by one cursor of the session, for all of its subscriptions.
  */
 #ifndef ZC_ZMQC_TOPIC_H
 #define ZC_ZMQC_TOPIC_H
@@ -48,8 +49,8 @@ struct zc_sub {
     struct zc_session *session;
     struct zc_filter *filter;     /* NULL: none */
     uint64_t replayed, replay_to; /* publication numbers; equal: replay is over */
-    /* What found no room while the replay ran is replayed too, with its last value: everything from
-     * `late` on. */
+    /* Something found no room while the replay ran: from `late` on the session's cursor brings
+     * what matches. */
     bool behind;
     uint64_t late;
 };
@@ -80,8 +81,12 @@ void zc_topics_remove(struct zc_topics *t, struct zc_heap *timers, struct zc_top
 struct zc_topic *zc_topics_find(const struct zc_topics *t, struct zc_slice name);
 /* Next value after sub->replayed that the prefix matches, or NULL when the replay is over. */
 struct zc_topic *zc_topics_replay(const struct zc_topics *t, struct zc_sub *sub);
+/* The publication that was kept last finds no room in the session. */
+void zc_topics_fall_behind(const struct zc_topics *t, struct zc_sub *sub);
+/* Next value after s->caught for which a subscription is behind, or NULL: none is behind now. */
+struct zc_topic *zc_topics_catch_up(const struct zc_topics *t, struct zc_session *s);
 
-/* The replay has not reached its end. */
+/* Not all that is to come before the live publications has come. */
 static inline bool zc_topics_replaying(const struct zc_sub *sub)
 {
     return sub->behind || sub->replayed < sub->replay_to;

@@ -194,3 +194,44 @@ TEST(a_replay_catches_up)
     HAS(bus_recv(s), "live");
     bus_end();
 }
+
+static void pub(struct zc_session *p, const char *name, const char *text)
+{
+    char json[100];
+    snprintf(json, sizeof(json), "{\"op\":\"pub\",\"name\":\"%s\",\"text\":\"%s\"}", name, text);
+    bus_call(p, json);
+}
+
+/* Two subscriptions of a session are behind, and what is published meanwhile matches both. */
+TEST(two_replays_that_catch_up_bring_one_copy)
+{
+    start();
+    struct zc_session *p = bus_attach(), *s = bus_attach();
+    char name[8];
+    for (int i = 10; i < 20; i++) {
+        snprintf(name, sizeof(name), "e.%d", i);
+        pub(p, name, "old");
+    }
+    bus_send(s, "{\"op\":\"sub\",\"name\":\"e.1\"}");
+    for (int i = 0; i < 3; i++)
+        pub(p, "e.10", "full"); /* the last one finds no room */
+    bus_send(s, "{\"op\":\"sub\",\"name\":\"e.\"}");
+    pub(p, "e.20", "wide"); /* nor does this, which the first does not match */
+    pub(p, "e.10", "both");
+    pub(p, "e.11", "both");
+    pub(p, "e.21", "wide");
+    int both = 0, wide = 0;
+    for (int i = 0; i < 40; i++) {
+        const char *text = bus_recv(s);
+        both += count(text, "both");
+        wide += count(text, "wide");
+    }
+    CHECK_INT(both, 2);
+    CHECK_INT(wide, 2);
+    struct zc_hub_stats st;
+    zc_hub_stats(bus_hub, &st);
+    CHECK_INT(st.dropped_subs, 0);
+    pub(p, "e.10", "live");
+    CHECK_INT(count(bus_recv(s), "live"), 1);
+    bus_end();
+}
