@@ -8,14 +8,14 @@
 with facts;
 let
   notInStore = name: path: {
-    assertion = path == null || !under builtins.storeDir path;
+    assertion = path == null || encrypted || !under builtins.storeDir path;
     message = ''
       services.zmqcat.${name}: everybody can read the Nix store, where ${toString path} lies.
       Write the path of a file that is put there at run time, as a string:
       "/run/secrets/zmqcat".'';
   };
   noLiteral = name: value: {
-    assertion = !builtins.isPath value || under builtins.storeDir (toString value);
+    assertion = !builtins.isPath value || encrypted || under builtins.storeDir (toString value);
     message = ''
       services.zmqcat.${name}: ${toString value} without quotes is a file of this configuration,
       which may end in the store. Write the path of a file of the running host, as a string:
@@ -59,6 +59,9 @@ in
   (refuse (hub && tokenFile != null) ''
     services.zmqcat.tokenFile is for a spoke. A hub makes its token itself, from its identity:
     remove tokenFile, or write keyFile = "${toString tokenFile}" if that file is a key file.'')
+  (refuse (encrypted && hub && (keyFile == null || ownKey)) ''
+    services.zmqcat.encryptedCredentials: no file is encrypted here. Remove it, or write
+    keyFile = "/etc/credstore.encrypted/key", which `systemd-creds encrypt --name=key` makes.'')
   (forHub "allow" (cfg.allow == [ ]) ": the hub's configuration lists who may come in")
   (forHub "allowFile" (allowFile == null) ": the hub's configuration names who may come in")
   (forHub "mailbox" (mailbox == null) ": the hub keeps the mailboxes")

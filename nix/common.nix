@@ -23,8 +23,11 @@ let
   # What is no secret may lie in the store, and is put there when it is a path literal.
   public = value: if builtins.isPath value then "${value}" else text value;
   mailbox = text cfg.mailbox;
-  tokenFile = text cfg.tokenFile;
-  keyFile = text cfg.keyFile;
+  # Only systemd opens what systemd-creds closed; such a file is no secret.
+  encrypted = cfg.encryptedCredentials or false;
+  secret = if encrypted then public else text;
+  tokenFile = secret cfg.tokenFile;
+  keyFile = secret cfg.keyFile;
   allowFile = public cfg.allowFile;
   derpMap = public cfg.derpMap;
   region = text cfg.region;
@@ -140,6 +143,7 @@ in
 rec {
   inherit
     addresses
+    encrypted
     fileMailbox
     hub
     keyFile
@@ -233,6 +237,7 @@ rec {
         badForward
         badListen
         derpMap
+        encrypted
         fileMailbox
         hidden
         hub
@@ -241,6 +246,7 @@ rec {
         locals
         mailbox
         normal
+        ownKey
         pathMax
         readOnly
         region

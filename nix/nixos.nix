@@ -14,6 +14,7 @@ let
     pathMax = 107;
   };
   inherit (common)
+    encrypted
     fileMailbox
     hub
     keyFile
@@ -65,14 +66,27 @@ let
     ++ optional (keyFile != null && !ownKey) "key:${percent keyFile}";
 in
 {
-  options.services.zmqcat = import ./options.nix {
-    inherit
-      lib
-      pkgs
-      cfg
-      socket
-      ;
-  };
+  options.services.zmqcat =
+    import ./options.nix {
+      inherit
+        lib
+        pkgs
+        cfg
+        socket
+        ;
+    }
+    // {
+      encryptedCredentials = lib.mkOption {
+        type = lib.types.bool;
+        default = false;
+        example = true;
+        description = ''
+          {option}`services.zmqcat.tokenFile`, and a {option}`services.zmqcat.keyFile` outside
+          /var/lib/zmqcat, were encrypted for this host by `systemd-creds encrypt --name=token`,
+          or `--name=key`. Such files are no secret: they may be part of the configuration.
+        '';
+      };
+    };
 
   config = mkIf cfg.enable {
     inherit (common) assertions warnings;
@@ -177,7 +191,7 @@ in
           Group = cfg.group;
           StateDirectory = "zmqcat";
           StateDirectoryMode = "0700";
-          LoadCredential = credentials;
+          ${if encrypted then "LoadCredentialEncrypted" else "LoadCredential"} = credentials;
           ReadWritePaths = optional (writable != null) (quote writable);
           Restart = "on-failure";
           RestartSec = if hub then 1 else 5;

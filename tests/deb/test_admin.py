@@ -110,7 +110,7 @@ class Nix(unittest.TestCase):
             for lines, got in self.evaluated(system):
                 seen += 1
                 self.assertEqual((got["refused"], got["warnings"]), ([], []), lines)
-        self.assertEqual(seen, 5)
+        self.assertEqual(seen, 6)
 
     def test_tokens_are_where_sops_and_agenix_place_them(self):
         units = [got["units"].get("zmqcat-spoke.service", "") for _, got in self.evaluated("nixos")]

@@ -33,6 +33,7 @@ CASES = {
     "spoke": ("nixos", SPOKE),
     "spoke-all": ("nixos", SPOKE_ALL + LINUX),
     "spoke-go": ("nixos", GO_SPOKE),
+    "spoke-encrypted": ("nixos", SPOKE + "encryptedCredentials = true; "),
     "darwin-hub": ("darwin", HUB),
     "darwin-hub-local": ("darwin", LOCAL),
     "darwin-hub-all": ("darwin", HUB_ALL + 'logFile = "/var/log/bus"; '),

@@ -42,8 +42,11 @@ ALONE = {
         "extraArgs": ('extraArgs = [ "--quiet" ];', ["--quiet"]),
         "listen": ('listen = [ "/run/x" ];', []),
         "compatSocket": ("compatSocket = true;", []),
+        "encryptedCredentials": ("encryptedCredentials = true;", []),
     },
 }
+# Not alone, or not of a hub.
+OTHER_OPTIONS = {"enable", "role", "tokenFile", "encryptedCredentials"}
 
 
 def setUpModule():
@@ -124,7 +127,7 @@ class Shared:
 
     def test_every_option_is_described(self):
         shown = ev.options(self.lib)
-        self.assertEqual(set(shown), set(ALONE["hub"]) | {"enable", "role", "tokenFile"})
+        self.assertEqual(set(shown), set(ALONE["hub"]) | OTHER_OPTIONS)
         for name, option in shown.items():
             self.assertGreater(len(option.pop("description")), 20, name)
             self.assertEqual(option, {"type": True, "example": True, "default": True}, name)
@@ -198,6 +201,19 @@ class Shared:
         self.assertEqual(s["LoadCredential"], ["token:/run/%%t", "key:/run/%%k"])
         self.assertEqual(s["ExecStart"][0].split()[1:], ["--key-file", "%d/key"])
         self.assertNotIn("LoadCredential", self.service(HUB))
+
+    def test_encrypted_credentials(self):
+        """Files of systemd-creds may lie in the store, also by a path without quotes."""
+        sealed, store = "encryptedCredentials = true; ", "/nix/store/" + "0" * 32 + "-token"
+        s = self.service(sealed + 'role = "spoke"; tokenFile = "/run/t%"; keyFile = "/run/k";')
+        self.assertEqual(s["LoadCredentialEncrypted"], ["token:/run/t%%", "key:/run/k"])
+        self.assertNotIn("LoadCredential", s)
+        s = self.service(sealed + HUB + 'keyFile = "/run/k";')
+        self.assertEqual(s["LoadCredentialEncrypted"], ["key:/run/k"])
+        self.assertEqual(s["ExecStart"][0].split()[1:], ["--key-file", "%d/key"])
+        s = self.service(sealed + 'role = "spoke"; tokenFile = "%s";' % store)
+        self.assertEqual(s["LoadCredentialEncrypted"], ["token:" + store])
+        self.assertNotIn("LoadCredentialEncrypted", self.service(SPOKE))
 
     def test_mailbox_elsewhere_is_made_and_writable(self):
         """H13."""
@@ -324,6 +340,9 @@ class Shared:
             (HUB + "keyFile = toString %s;" % store, "keyFile: everybody can read", secret),
             (HUB + "keyFile = /etc/hostname;", "without quotes", secret),
             (HUB + 'keyFile = "/var/lib/zmqcat/../../..%s";' % store, "keyFile: write", "without"),
+            (HUB + "encryptedCredentials = true;", "encryptedCredentials: no file", "keyFile = "),
+            (HUB + 'encryptedCredentials = true; keyFile = "/var/lib/zmqcat/k";',
+             "encryptedCredentials: no file", "keyFile = "),
             (HUB + 'mailbox = "/srv//m";', "mailbox: write", "without"),
             (HUB + 'mailbox = "/srv/it\'s";', "mailbox: write", "without \'"),
             (HUB + 'mailbox = "/srv/a\\nb";', "mailbox: write", "line ends"),
@@ -441,6 +460,11 @@ class Module(Shared, unittest.TestCase):
             self.assertTrue(path.startswith(store + "/store/"), path)
             with open(path) as f:
                 self.assertEqual(f.read(), KEY + "\n")
+        e = self.evaluate('role = "spoke"; tokenFile = %s/list; encryptedCredentials = true;'
+                          % folder, store=store)
+        self.assertEqual(e["refused"], [])
+        sealed = keys(e["units"]["zmqcat-spoke.service"], "Service")["LoadCredentialEncrypted"]
+        self.assertTrue(sealed[0].startswith("token:%s/store/" % store), sealed)
         # A secret by the same way is refused, also as text.
         for value in ('"${%s/list}"', 'builtins.toFile "x" "y" + "%.0s"'):
             e = self.evaluate('role = "spoke"; tokenFile = %s;' % value % folder, store=store)
@@ -469,7 +493,7 @@ if NIXPKGS:
                         (lib.optionAttrSetToDocList evaluated.options.services.zmqcat))"""
                              % (NIXPKGS, ev.HERE, ROOT))
             self.assertEqual({o["name"].split(".")[-1] for o in shown},
-                             set(ALONE["hub"]) | {"enable", "role", "tokenFile"})
+                             set(ALONE["hub"]) | OTHER_OPTIONS)
             for option in shown:
                 self.assertNotIn("unspecified", option["type"])
 else:
