@@ -34,17 +34,37 @@ static bool may_bring(const struct conn *c)
     return false;
 }
 
+/* The waiter came right before the put, in the same bytes: one of the messages that lay there may
+ * be its own, in a frame that nobody has seen. */
+static bool may_have_got(struct world *w, const struct conn *putter, const struct want *waiter,
+                         const struct want *put)
+{
+    const struct box *b = &w->boxes[put->box];
+    if (waiter->idx <= putter->gave_idx)
+        return false;
+    for (size_t i = 0; i < b->live_len; i++) {
+        const struct message *m = &w->messages[b->live[i]];
+        if (sender_passes(waiter, m) && !surely_held(w, m, put) &&
+            (m->crossed || m->due_at <= world_ns(w) + MS))
+            return true;
+    }
+    return false;
+}
+
 /* Or somebody who waits for others may just have got one of those, and hold it. */
-static bool may_be_awaited(struct world *w, const struct conn *putter, int box,
-                           const struct message *m)
+static bool may_be_awaited(struct world *w, const struct conn *putter, const struct want *put)
 {
     bool brings = may_bring(putter);
     for (size_t i = 0; i < w->live_len; i++) {
         const struct conn *c = w->conns[w->live[i]];
-        for (size_t k = 0; k < c->wants.len; k++)
-            if (want_waits(&c->wants.list[k]) && c->wants.list[k].box == box &&
-                (brings || model_frames_unseen(w, c) || sender_passes(&c->wants.list[k], m)))
+        for (size_t k = 0; k < c->wants.len; k++) {
+            const struct want *waiter = &c->wants.list[k];
+            if (want_waits(waiter) && waiter->box == put->box &&
+                (brings || model_frames_unseen(w, c) ||
+                 sender_passes(waiter, &w->messages[put->uid]) ||
+                 (c == putter && may_have_got(w, c, waiter, put))))
                 return true;
+        }
     }
     return false;
 }
@@ -52,8 +72,8 @@ static bool may_be_awaited(struct world *w, const struct conn *putter, int box,
 void consumer_submit(struct world *w, struct conn *c, struct want *want)
 {
     const struct box *b = &w->boxes[want->box];
-    want->consumer = may_be_awaited(w, c, want->box, &w->messages[want->uid]) || b->disturbed ||
-                     b->disturbed_at + SECOND >= world_ns(w);
+    want->consumer =
+        may_be_awaited(w, c, want) || b->disturbed || b->disturbed_at + SECOND >= world_ns(w);
     for (size_t i = 0; i < b->live_len && !want->consumer; i++)
         want->consumer = may_be_held(w, &w->messages[b->live[i]]);
 }

@@ -36,6 +36,7 @@ static void submit(struct world *w, struct conn *c, struct want *want)
 
 void model_submit_until(struct world *w, struct conn *c, uint64_t given)
 {
+    c->gave_idx = w->idx;
     while (c->plans.len > 0 && c->plans.list[0].end <= given) {
         struct want want = c->plans.list[0];
         wants_remove(&c->plans, &c->plans.list[0]);

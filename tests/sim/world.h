@@ -198,8 +198,9 @@ struct conn {
     uint8_t sender; /* its name, as the last hello that was made says */
     /* client to hub */
     struct zc_buf in;
-    uint64_t given; /* stream bytes given to the hub */
-    uint64_t made;  /* stream bytes made */
+    uint64_t given;    /* stream bytes given to the hub */
+    uint64_t made;     /* stream bytes made */
+    uint64_t gave_idx; /* requests with a higher idx were given to the hub at once, just now */
     struct wants plans;
     bool scoped;  /* hello with a scope was sent */
     bool reading; /* the hub wants input */
