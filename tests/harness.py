@@ -65,15 +65,19 @@ def read_file(path):
         return f.read()
 
 
+class GaveUp(AssertionError):
+    """What was waited for did not come in time."""
+
+
 def wait_for(what, seconds=10.0, step=0.01):
-    """Polls what() until it is true; returns its value or raises."""
+    """Polls what() until it is true; returns its value or raises GaveUp."""
     end = time.monotonic() + seconds * SLOW
     while True:
         value = what()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError("gave up waiting")
+            raise GaveUp("gave up waiting")
         time.sleep(step)
 
 
@@ -289,7 +293,10 @@ class Spoke(Hub):
                 return self.status()["tunnel"]["state"] == "up"
             except OSError:  # the control socket is made after that of the bus
                 return False
-        wait_for(up, seconds)
+        try:
+            wait_for(up, seconds)
+        except GaveUp:
+            raise AssertionError("not joined after %g s: %s" % (seconds * SLOW, self.logged()))
         return self
 
 
