@@ -51,6 +51,7 @@
         { inherit (self.packages.${system}) zmqcat; }
         // nixpkgs.lib.optionalAttrs pkgs.stdenv.hostPlatform.isLinux {
           nixos = pkgs.testers.runNixOSTest ./nix/tests/zmqcat.nix;
+          services = pkgs.testers.runNixOSTest ./nix/tests/services.nix;
         }
       );
 

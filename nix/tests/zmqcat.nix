@@ -1,5 +1,5 @@
 # A hub and three spokes as NixOS machines: one that may come in, one that may not, one with a
-# wrong token. `nix build .#checks.x86_64-linux.nixos` runs it; scenario.py says what happens.
+# wrong token. `nix build .#checks.x86_64-linux.nixos` runs it; hosts.py says what happens.
 { ... }:
 let
   # Users and how secrets get there are the same everywhere.
@@ -12,12 +12,12 @@ let
     users.users.alice.isNormalUser = true;
     users.users.mallory.isNormalUser = true;
   };
-  spoke = {
+  # Its token is of root, mode 0400, behind a link, as agenix or sops-nix places it.
+  spoke = tokenFile: {
     imports = [ common ];
     services.zmqcat = {
       role = "spoke";
-      # As agenix places it: of root, mode 0400, behind a link.
-      tokenFile = "/run/agenix/token";
+      inherit tokenFile;
       extraArgs = [
         "--wait-hub"
         "5s"
@@ -49,7 +49,7 @@ in
         before = [ "zmqcat-hub.service" ];
         serviceConfig = {
           ExecStart =
-            "${pkgs.callPackage ./relay.nix { }}/bin/relay --dir /var/lib/relay --port 443"
+            "${pkgs.callPackage ./payload.nix { }}/bin/relay --dir /var/lib/relay --port 443"
             + " --address ${config.networking.primaryIPAddress}";
           # Its certificate, which the token names, is the same after a power cut.
           StateDirectory = "relay";
@@ -57,9 +57,9 @@ in
       };
       networking.firewall.allowedTCPPorts = [ 443 ];
     };
-  nodes.allowed = spoke;
-  nodes.denied = spoke;
-  nodes.wrong = spoke;
+  nodes.allowed = spoke "/run/agenix/token";
+  nodes.denied = spoke "/run/secrets/token";
+  nodes.wrong = spoke "/run/agenix/token";
 
-  testScript = builtins.readFile ./scenario.py;
+  testScript = builtins.readFile ./hosts.py;
 }

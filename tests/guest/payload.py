@@ -1,6 +1,6 @@
 """What the machine of a scenario gets: programs, units, and the scripts that run inside. How it is
 booted is the matter of test_container.py and test_guest.py."""
-import json, os, re, shutil, sys
+import glob, os, re, shutil, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
@@ -23,11 +23,21 @@ fi
 """
 
 
-def fill(folder, slow, rounds, own_kernel, log="/run/result/log", skipped=()):
-    """Everything but the way out of run.sh, which the caller appends."""
+def rendered(folder, bindir):
+    """The units that the NixOS module makes (tests/nix/test_nix.py compares them with these)."""
+    for role in ("hub", "spoke"):
+        for path in glob.glob(os.path.join(TESTS, "nix/rendered", role, "*")):
+            with open(path) as f:
+                text = f.read().replace("/nowhere/bin", bindir)
+            container.write(os.path.join(folder, os.path.basename(path)), text)
+
+
+def fill(folder, slow, rounds, own_kernel, log="/run/result/log", skipped=(), units=rendered):
+    """Everything but the way out of run.sh, which the caller appends. units: writes those of the
+    NixOS module, or (container.units) of `make install`."""
     for name in ("bin", "units"):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
-    container.units(os.path.join(folder, "units"), container.BIN)
+    units(os.path.join(folder, "units"), container.BIN)
     for name in container.PROGRAMS:
         shutil.copy(os.path.join(BUILD, name), os.path.join(folder, "bin"))
     for name in SCRIPTS:
@@ -59,3 +69,7 @@ class Verdicts:
         for script in ("scenario.py", "after_cut.py"):
             for name in [n for n in checks(script) if n not in cls.skipped]:
                 setattr(cls, "test_" + name, lambda self, name=name: self.verdict(name))
+
+
+if __name__ == "__main__":
+    fill(sys.argv[1], 1, 20, 1)

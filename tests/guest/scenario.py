@@ -1,6 +1,7 @@
 """The services as a host has them, through a day of an administrator: runs as root inside a machine
-with a systemd of its own, a container (tests/services/test_scenario.py) or a guest with a kernel of
-its own (test_guest.py), beside tests/services/manager.py and world.py.
+with a systemd of its own: a container (test_container.py), a guest with a kernel of its own
+(test_guest.py) or a NixOS machine (nix/tests/services.nix); beside tests/services/manager.py and
+world.py.
 
 Each check is a function, in this order; later ones use what earlier ones left. The power cut comes
 after them, and after_cut.py looks at what is left.
@@ -11,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import SLOW, Closed, Conn, wait_for
 from manager import HUB, Bus, as_user, equal, put_file, run, said, show, systemctl
 import world
-from world import ALLOW, BIN, HUB_BUS, HUB_CONTROL, RELAY, Spoke, hub_drop_in
+from world import ALLOW, BIN, HUB_BUS, HUB_CONTROL, RELAY, UNITS, Spoke, hub_drop_in
 
 # Rounds of start and stop; each is some 0.2 s, and ten times that where the processor is emulated.
 ROUNDS = int(os.environ.get("ROUNDS", "100"))
@@ -142,7 +143,7 @@ def check_h12_odd_bytes():
 
 
 def check_h12_late_secret():
-    """agenix is not done yet: each attempt fails, and the first after it is there works."""
+    """sops-nix is not done yet: each attempt fails, and the first after it is there works."""
     systemctl("stop", spoke_c.unit)
     os.unlink(spoke_c.secret())
     systemctl("start", spoke_c.unit, check=False)
@@ -346,7 +347,7 @@ def check_r11_socket_and_service_change_together():
     served, and the service listens on the new socket."""
     for order in ([HUB, "zmqcat-hub.socket"], ["zmqcat-hub.socket", HUB], ["zmqcat-hub.socket"]):
         old = os.lstat(HUB_BUS).st_ino
-        put_file("/etc/systemd/system/zmqcat-hub.socket.d/r11.conf",
+        put_file(UNITS + "/zmqcat-hub.socket.d/r11.conf",
                  "[Socket]\nBacklog=%d\n" % (100 + len(order)))
         hub_drop_in("--heartbeat %ds" % (6 + len(order)))
         systemctl("daemon-reload")
@@ -356,7 +357,7 @@ def check_r11_socket_and_service_change_together():
         assert os.lstat(HUB_BUS).st_ino != old
         assert hub.put("r11", "x")
         equal(hub.take("r11")["text"], "x")
-    os.unlink("/etc/systemd/system/zmqcat-hub.socket.d/r11.conf")
+    os.unlink(UNITS + "/zmqcat-hub.socket.d/r11.conf")
     hub_drop_in()
     systemctl("restart", "zmqcat-hub.socket")
 
@@ -490,7 +491,8 @@ def check_h12_no_secret_is_shown():
     assert as_user("stranger", look)
     assert as_user("member", look)
     # Who may read them finds them by the same search.
-    for folder in ("/run/credentials/" + spoke_a.unit, "/run/agenix", "/var/lib/zmqcat"):
+    for folder in ("/run/credentials/" + spoke_a.unit, world.AGENIX, world.SOPS,
+                   "/var/lib/zmqcat"):
         assert any(s in text for _, text in readable(folder) for s in hidden), folder
 
 
@@ -504,8 +506,8 @@ def check_h12_no_core():
     if mine:
         with open(pattern, "w") as f:
             f.write("/run/cores/core.%p")
-        put_file("/etc/systemd/system/dumps.service", "[Service]\nLimitCORE=infinity\n"
-                 "ExecStart=/bin/sleep 1000\n")
+        put_file(UNITS + "/dumps.service", "[Service]\nLimitCORE=infinity\n"
+                 "ExecStart=%s -c 'import signal; signal.pause()'\n" % sys.executable)
         systemctl("start", "dumps.service")
     more = "LimitCORE=infinity\nReadWritePaths=/run/cores\n"
     hub_drop_in("", more)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # serial
-"""scenario.py in a container with a systemd of its own, on this machine's kernel. The power cut is
-SIGKILL for all that runs in it; test_guest.py does it to a kernel."""
-import json, os, sys, unittest
+"""scenario.py in a container with a systemd of its own, on this machine's kernel, with the units of
+`make install`. The power cut is SIGKILL for all that runs in it; test_guest.py does it to a kernel.
+"""
+import glob, json, os, sys, unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import payload
@@ -23,12 +24,14 @@ class Container(payload.Verdicts, unittest.TestCase):
         cls.results = {}
         cls.machine = container.Machine()
         cls.addClassCleanup(lambda: cls.machine.process and cls.machine.finish(0))
+        for path in glob.glob(cls.machine.path("units", "zmqcat-*")):
+            os.unlink(path)
         os.mkdir(cls.machine.path("kept"))
-        payload.fill(cls.machine.path("payload"), SLOW, 100, 0)
+        payload.fill(cls.machine.path("payload"), SLOW, 100, 0, units=container.units)
         with open(cls.machine.path("payload", "run.sh"), "a") as f:
             f.write(END)
         cls.machine.wanted("check.service", container.RUNNER)
-        cls.boot(300)
+        cls.boot(500)
         cls.machine.cut()
         cls.take_results()
         if set(cls.results.values()) != {"ok"}:

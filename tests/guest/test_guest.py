@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # serial
-"""scenario.py in a guest with a kernel of its own. The power cut is SIGKILL for QEMU: what the hub
-had not brought to the disk is gone, with everything that the kernel kept in memory."""
+"""scenario.py in a guest with a kernel of its own, with the units of the NixOS module. The power
+cut is SIGKILL for QEMU: what the hub had not brought to the disk is gone, with everything that the
+kernel kept in memory."""
 import json, os, sys, unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

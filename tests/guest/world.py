@@ -9,7 +9,10 @@ from manager import Bus, put_file, run, run_checks, systemctl
 PAYLOAD, RESULT = sys.argv[1], sys.argv[2]
 # What outlives the power cut; mounted before this runs.
 KEPT = "/srv/kept"
-BIN, UNITS = PAYLOAD + "/bin", "/etc/systemd/system"
+# Of NixOS nothing can be written in /etc/systemd.
+BIN, UNITS = PAYLOAD + "/bin", "/run/systemd/system"
+# Where agenix and sops-nix place secrets: a link to a folder of this generation.
+AGENIX, SOPS = "/run/agenix", "/run/secrets"
 HUB_BUS, HUB_CONTROL = "/run/zmqcat/zmqcat.sock", "/run/zmqcat/control.sock"
 RELAY, MAP = "relay.service", "/var/lib/relay/map.json"
 # On the disk that is kept: the user zmqcat must be able to read it.
@@ -100,14 +103,15 @@ ExecStart=%s/zmqcat-hub --local --mailbox %s/mailbox --segment 64k
 
 
 class Spoke(Copy):
-    """One whose token is placed as agenix does it: a file of root, mode 0400, behind a link to the
-    generation."""
+    """One whose token is placed as agenix or sops-nix does it: a file of root, mode 0400, behind a
+    link to the generation."""
 
     def __init__(self, letter):
         super().__init__("spoke", letter)
+        self.secrets = SOPS if letter == "c" else AGENIX
 
     def secret(self):
-        return os.path.realpath("/run/agenix/%s" % self.name)
+        return os.path.realpath("%s/%s" % (self.secrets, self.name))
 
     def write_units(self):
         super().write_units()
@@ -115,8 +119,8 @@ class Spoke(Copy):
 ExecStart=
 ExecStart=%s/zmqcat-spoke --wait-hub %ds
 LoadCredential=
-LoadCredential=token:/run/agenix/%s
-""" % (BIN, 20 * SLOW, self.name))
+LoadCredential=token:%s/%s
+""" % (BIN, 20 * SLOW, self.secrets, self.name))
         if self.name == "zq-b":
             put_file("%s/%s.d/wait.conf" % (UNITS, self.unit), """[Service]
 ExecStart=
@@ -125,8 +129,9 @@ ExecStart=%s/zmqcat-spoke --wait-hub 2s
 
     def place(self, text):
         """A new generation with this secret and all the others as they were."""
-        new = 1 + max([int(n) for n in os.listdir("/run/agenix.d")] or [0])
-        folder, old = "/run/agenix.d/%d" % new, os.path.realpath("/run/agenix")
+        generations = self.secrets + ".d"
+        new = 1 + max([int(n) for n in os.listdir(generations)] or [0])
+        folder, old = "%s/%d" % (generations, new), os.path.realpath(self.secrets)
         os.mkdir(folder, 0o751)
         if os.path.isdir(old):
             for name in os.listdir(old):
@@ -134,9 +139,9 @@ ExecStart=%s/zmqcat-spoke --wait-hub 2s
                     put_file(os.path.join(folder, name), f.read(), 0o400)
         put_file(os.path.join(folder, self.name), text, 0o400)
         with contextlib.suppress(FileNotFoundError):
-            os.unlink("/run/agenix.new")
-        os.symlink(folder, "/run/agenix.new")
-        os.rename("/run/agenix.new", "/run/agenix")
+            os.unlink(self.secrets + ".new")
+        os.symlink(folder, self.secrets + ".new")
+        os.rename(self.secrets + ".new", self.secrets)
         if new > 1:
             subprocess.run(["rm", "-r", old], check=True)
 
@@ -172,8 +177,9 @@ def make():
         os.makedirs("%s/%s" % (KEPT, name), exist_ok=True)
         os.makedirs("/var/lib/" + name, exist_ok=True)
         run(["mount", "--bind", "%s/%s" % (KEPT, name), "/var/lib/" + name], check=True)
-    os.makedirs("/run/agenix.d", exist_ok=True)
-    os.chmod("/run/agenix.d", 0o751)
+    for folder in (AGENIX, SOPS):
+        os.makedirs(folder + ".d", exist_ok=True)
+        os.chmod(folder + ".d", 0o751)
     for name in os.listdir(PAYLOAD + "/units"):
         put_file("%s/%s" % (UNITS, name), shipped(name))
     put_file("%s/%s" % (UNITS, RELAY), RELAY_UNIT)
@@ -205,7 +211,8 @@ def tell(results):
 def main(checks):
     skipped = ["check_" + n for n in os.environ.get("SKIPPED", "").split()]
     checks = {n: f for n, f in checks.items() if n not in skipped}
-    results = run_checks(checks, tell, 60 * SLOW, go_on=False)
+    results = run_checks(checks, tell, 120 * SLOW, go_on=False)
     if set(results.values()) != {"ok"}:
         with open(RESULT + "/journal", "w") as f:
             subprocess.run(["journalctl", "-b", "--no-pager"], stdout=f)
+        sys.exit(1)

@@ -48,7 +48,7 @@
         }
         // {
           inherit (attrs) meta version;
-          overrideAttrs = more: mkDerivation system (attrs // more);
+          overrideAttrs = more: mkDerivation system (attrs // more attrs);
         };
       packages =
         system:

@@ -148,7 +148,8 @@ class Shared:
 
     def test_every_option_is_described(self):
         shown = ev.options(self.lib, "darwin")
-        self.assertEqual(set(shown) ^ set(ev.options(self.lib)), {"logFile", "encryptedCredentials"})
+        self.assertEqual(set(shown) ^ set(ev.options(self.lib)),
+                         {"logFile", "encryptedCredentials"})
         for name, option in shown.items():
             self.assertGreater(len(option.pop("description")), 20, name)
             self.assertEqual(option, {"type": True, "example": True, "default": True}, name)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The flake and the package, off line: stub.nix stands for nixpkgs. In a full run the package is
 built with the compiler of this machine."""
-import json, os, re, shutil, subprocess, unittest
+import json, os, re, shutil, subprocess, sys, unittest
 
 import evaluate as ev
 from evaluate import HERE, harness
@@ -49,7 +49,7 @@ class Flake(unittest.TestCase):
             self.assertIn("default", shown["devShells"][system])
             self.assertIn("default", shown["apps"][system])
             self.assertEqual(sorted(shown["checks"][system]),
-                             ["nixos", "zmqcat"] if "linux" in system else ["zmqcat"])
+                             ["nixos", "services", "zmqcat"] if "linux" in system else ["zmqcat"])
         for output in ("overlays", "nixosModules"):
             self.assertIn("default", shown[output], output)
         self.assertIn("darwinModules", shown)
@@ -61,12 +61,31 @@ class Flake(unittest.TestCase):
                        % self.flake)
         self.assertEqual(got, version)
 
-    def test_machines_of_the_nixos_test(self):
-        """Nothing that they say is refused; the scenario is Python."""
-        got = self.nix("eval", "--json", "path:%s#checks.x86_64-linux.nixos.refused" % self.flake)
-        self.assertEqual(json.loads(got), [])
-        with open(os.path.join(ROOT, "nix", "tests", "scenario.py")) as f:
-            compile(f.read(), "scenario.py", "exec")
+    def test_machines_of_the_nixos_tests(self):
+        """Nothing that they say is refused."""
+        for name in ("nixos", "services"):
+            got = self.nix("eval", "--json", "path:%s#checks.x86_64-linux.%s.refused"
+                           % (self.flake, name))
+            self.assertEqual(json.loads(got), [], name)
+
+    def test_script_of_one_machine(self):
+        """It names what is in the payload, and stops at what fails."""
+        script = ev.value("(import %s/nix/tests/services.nix { }).testScript" % ROOT)
+        said = []
+
+        class Machine:
+            def __getattr__(self, name):
+                return lambda *args: said.append((name, *args))
+        exec(compile(script, "testScript", "exec"), {"machine": Machine()})
+        self.assertEqual([s[0] for s in said], ["wait_for_unit", "succeed", "crash", "start",
+                                                "wait_for_unit", "succeed"])
+        folder = harness.tempdir()
+        payload = os.path.join(ROOT, "tests", "guest", "payload.py")
+        subprocess.run([sys.executable, payload, folder], check=True)
+        for command in (s[1] for s in said if s[0] == "succeed"):
+            subprocess.run(["bash", "-n", "-c", command], check=True)
+            for name in re.findall(r"/run/payload-ro/(\S+)", command):
+                self.assertTrue(os.path.exists(os.path.join(folder, name)), name)
 
     def test_a_flake_that_uses_ours(self):
         """As huginn's: it follows nixpkgs, re-exports the packages, and imports both modules."""

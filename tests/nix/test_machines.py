@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # serial
-"""nix/tests/scenario.py in containers that boot a real systemd: the machines of
+"""nix/tests/hosts.py in containers that boot a real systemd: the machines of
 nix/tests/zmqcat.nix, with the units that the module makes for them. What only NixOS has is left
 out: its switch, and the power cut, which is kill -9 here."""
 import contextlib, os, shutil, subprocess, sys, time, unittest
@@ -32,7 +32,7 @@ def ip(*args):
 
 
 class Node(container.Machine):
-    """One machine, with as much of the NixOS driver's as the scenario uses."""
+    """One machine, with as much of the NixOS driver's as hosts.py uses."""
 
     def __init__(self, name, made):
         super().__init__("-" + name)
@@ -149,7 +149,7 @@ class Machines(unittest.TestCase):
             if shutil.which(tool) is None:
                 harness.skip("no " + tool)
 
-    def test_scenario(self):
+    def test_hosts(self):
         made = ev.value("import %s/nodes.nix" % HERE)
         self.assertEqual({name: m["refused"] for name, m in made.items()},
                          {name: [] for name in ADDRESSES})
@@ -176,7 +176,7 @@ class Machines(unittest.TestCase):
             for node in nodes.values():
                 node.boot()
 
-        path = os.path.join(ROOT, "nix", "tests", "scenario.py")
+        path = os.path.join(ROOT, "nix", "tests", "hosts.py")
         with open(path) as f:
             code = compile(f.read(), path, "exec")
         exec(code, {**nodes, "start_all": start_all, "subtest": subtest})

@@ -1,14 +1,18 @@
-# What happens between the machines of zmqcat.nix. The driver of NixOS tests gives the names hub,
-# allowed, denied and wrong, and start_all and subtest; so does tests/nix/test_machines.py.
+# The module on several hosts, the machines of zmqcat.nix; what the units do in a day on one host is
+# tests/guest/scenario.py. The driver of NixOS tests gives the names hub, allowed, denied and wrong,
+# and start_all and subtest; so does tests/nix/test_machines.py.
 # ruff: noqa: F821
 HUB, SPOKE = "zmqcat-hub.service", "zmqcat-spoke.service"
 ALICE = "setpriv --reuid=alice --regid=nogroup --init-groups "
-PLACE = "mkdir -p -m 0751 /run/agenix.d/1 && ln -sfn agenix.d/1 /run/agenix && install -m 0400"
+PLACE = (
+    "mkdir -p -m 0751 {0}.d/1 && ln -sfn {0}.d/1 {0} && "
+    "install -m 0400 /dev/stdin {0}.d/1/token <<'END'\n{1}\nEND"
+)
 
 
-def place(machine, token):
-    """As agenix does it."""
-    machine.succeed("%s /dev/stdin /run/agenix.d/1/token <<'END'\n%s\nEND" % (PLACE, token))
+def place(machine, token, folder="/run/agenix"):
+    """As agenix does it, or sops-nix."""
+    machine.succeed(PLACE.format(folder, token))
 
 
 def shown(machine, unit, name):
@@ -40,11 +44,11 @@ with subtest("who may use the bus"):
     hub.fail(ALICE + "cat /var/lib/zmqcat/hub.key")
 
 with subtest("a token that comes late"):
-    for machine in (allowed, denied):
+    for machine, folder in ((allowed, "/run/agenix"), (denied, "/run/secrets")):
         machine.wait_until_succeeds("test $(systemctl show -P NRestarts %s) -ge 1" % SPOKE)
-        place(machine, token)
+        place(machine, token, folder)
         machine.wait_for_unit(SPOKE)
-        machine.fail(ALICE + "cat /run/agenix/token")
+        machine.fail(ALICE + "cat %s/token" % folder)
 
 with subtest("one key is allowed by a reload, the other is not"):
     key = allowed.succeed("zmqcat nodekey /var/lib/zmqcat/spoke.key").strip()
