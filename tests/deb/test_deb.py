@@ -68,6 +68,29 @@ class Package(unittest.TestCase):
         for name in ("zmqcat.h", "libzmqcat.so", "libzmqcat.a", "zmqcat.pc"):
             self.assertIn(name, development)
 
+    def test_who_hands_it_on_is_its_maintainer(self):
+        """With Debian's own variables; the rule and the tool, without another build."""
+        for name in ("dpkg-gencontrol", "make"):
+            if shutil.which(name) is None:
+                harness.skip("no " + name)
+        folder = harness.tempdir()
+        shutil.copytree(os.path.join(ROOT, "debian"), folder + "/debian")
+        os.mkdir(folder + "/bin")
+        harness.write_file(folder + "/bin/dh_gencontrol", '#!/bin/sh\nshift\nexec dpkg-gencontrol '
+                           '-pzmqcat -Pdebian/tmp -O "$@"\n', 0o755)
+        harness.write_file(folder + "/debian/substvars", "shlibs:Depends=\nmisc:Depends=\n")
+        for more, wanted in (({"DEBEMAIL": "a@b.example"}, "a@b.example <a@b.example>"),
+                             ({"DEBEMAIL": "a@b.example", "DEBFULLNAME": "Ann B."},
+                              "Ann B. <a@b.example>")):
+            env = {"PATH": folder + "/bin:" + os.environ["PATH"], **more}
+            done = subprocess.run(["make", "-s", "-f", "debian/rules", "override_dh_gencontrol"],
+                                  cwd=folder, env=env, capture_output=True, text=True)
+            self.assertIn("\nMaintainer: %s\n" % wanted, done.stdout, done.stderr)
+        env = {k: v for k, v in os.environ.items() if k not in ("DEBEMAIL", "MAKEFLAGS")}
+        done = subprocess.run(["make", "-n", "-f", "debian/rules", "override_dh_gencontrol"],
+                              cwd=folder, env=env, capture_output=True, text=True)
+        self.assertNotIn("Maintainer", done.stdout)
+
     def test_it_names_what_it_needs(self):
         done = subprocess.run(["dpkg-deb", "-f", debian.package(), "Depends"], check=True,
                               capture_output=True, text=True)
