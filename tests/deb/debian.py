@@ -13,9 +13,6 @@ from two_hosts import MAP, RELAY, RELAY_UNIT, Host, ip
 
 SOCKET = "/run/zmqcat/zmqcat.sock"
 TOOLS = ("ip", "nsenter", "unshare", "dpkg", "apt-get")
-# What `make deb` packs.
-SOURCES = ("Makefile", "LICENSE", "README.md", "CHANGELOG.md", "cli", "daemons", "debian", "docs",
-           "lib", "systemd")
 # No policy of this machine about services, and no identity, counts in the container.
 ENTER = """
 mount -t tmpfs none /mnt
@@ -26,10 +23,16 @@ exec systemd-nspawn -D /mnt/all "$@"
 """
 
 
+def sources():
+    """What `make deb` packs."""
+    with open(os.path.join(ROOT, "Makefile")) as f:
+        return re.search(r"(?m)^DEB_SOURCES := (.*)$", f.read())[1].split()
+
+
 def newest():
     """When a source of the package was changed last."""
     times = [0.0]
-    for name in SOURCES:
+    for name in sources():
         for folder, _, files in os.walk(os.path.join(ROOT, name)):
             times += [os.stat(os.path.join(folder, f)).st_mtime for f in files]
         times.append(os.stat(os.path.join(ROOT, name)).st_mtime)

@@ -11,6 +11,7 @@ from harness import ROOT, SLOW
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "services"))
 import container
+from two_hosts import ip
 
 ADDRESSES = {"hub": "192.0.2.1", "allowed": "192.0.2.2", "denied": "192.0.2.3",
              "wrong": "192.0.2.4"}
@@ -25,10 +26,6 @@ RemainAfterExit=yes
 ExecStart=systemd-sysusers %s/users.conf
 ExecStart=systemd-tmpfiles --create %s/tmpfiles.conf
 """ % (container.PAYLOAD, container.PAYLOAD)
-
-
-def ip(*args):
-    subprocess.run(["ip"] + list(args), check=True, capture_output=True, text=True)
 
 
 class Node(container.Machine):
