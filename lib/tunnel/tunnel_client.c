@@ -60,6 +60,8 @@ bool zc_tunnel_client_ping(struct zc_tunnel *t, struct zc_now now,
     if (zc_mono_diff_ms(t->meow_since, now.mono) >= QUIET_MS) {
         if (heard(t))
             return false;
+        if (t->server->up) /* once: is it the server, or the way to the relay? */
+            zc_tunnel_relay_hurry(t, now);
         zc_tunnel_peer_is_down(t, t->server, "it does not answer");
     }
     bool fast = zc_mono_diff_ms(t->meow_since, now.mono) < ZC_TUNNEL_MEOW_FAST_FOR_MS;

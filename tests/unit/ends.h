@@ -17,6 +17,7 @@ struct end {
     struct zc_secret key;
     struct zc_key public;
     int conn; /* at the relay; -1: none */
+    bool cut; /* it carries nothing any more, as when the network has changed */
     uint32_t ups, downs, peer_ups, peer_downs, psk_wrong, accepted, connected, closed, refused;
     enum zc_tcp_reason reason;
     struct zc_tcpmux_conn *last; /* of the last ACCEPTED or CONNECTED */
@@ -201,6 +202,7 @@ static inline void end_turn(struct end *e, size_t rate)
     if (zc_tunnel_relay_dial(e->t, now, &dial)) {
         CHECK(strcmp(dial.node->host, "relay.example") == 0);
         e->conn = relay_open(&relay);
+        e->cut = false;
         if (e->conn >= 0)
             zc_tunnel_relay_started(e->t, now, false);
         else
@@ -208,7 +210,7 @@ static inline void end_turn(struct end *e, size_t rate)
     }
     end_events(e);
     size_t n = e->conn < 0 ? 0 : zc_tunnel_relay_output(e->t, now, buf, rate);
-    if (n > 0)
+    if (n > 0 && !e->cut)
         relay_input(&relay, e->conn, buf, n);
 }
 
@@ -216,7 +218,8 @@ static inline void end_receive(struct end *e, size_t rate)
 {
     size_t len, total = 0;
     uint8_t *data;
-    while (total < rate && e->conn >= 0 && (data = relay_output(&relay, e->conn, &len)) != NULL) {
+    while (total < rate && e->conn >= 0 && !e->cut &&
+           (data = relay_output(&relay, e->conn, &len)) != NULL) {
         zc_tunnel_relay_input(e->t, now, data, len);
         free(data);
         total += len;

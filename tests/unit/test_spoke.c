@@ -132,7 +132,7 @@ TEST(given_up_after_the_wait)
 TEST(the_relay_is_not_blamed_for_the_hub)
 {
     mesh_start();
-    struct node *hub = mesh_hub(1), *spoke = mesh_joined(2, hub);
+    struct node *hub = mesh_hub(1), *spoke = mesh_joined(3, hub);
     mesh_run(2000);
     struct zc_hub *hangs = hub->hub;
     hub->hub = NULL;

@@ -105,6 +105,27 @@ TEST(silent_connection_finds_out_by_itself)
     net_end();
 }
 
+/* The machine has another network and the stream to the relay stands, dead: a client that waits for
+ * an answer has a new one soon. One whose server is away keeps the stream, which answers. */
+TEST(who_gets_no_answer_looks_after_the_relay)
+{
+    net_start();
+    struct end *s = server(1), *c = client(2, s, &psk);
+    CHECK(RUN_UNTIL(state(c) == ZC_TUNNEL_UP, 3000) >= 0);
+    c->cut = true;
+    zc_tunnel_ask(c->t, now);
+    CHECK(RUN_UNTIL(c->ups == 2, 7000) > 3000);
+    CHECK(RUN_UNTIL(state(c) == ZC_TUNNEL_UP, 3000) >= 0);
+    CHECK_INT(c->peer_ups, 2);
+    zc_tunnel_free(s->t);
+    s->t = NULL;
+    zc_tunnel_ask(c->t, now);
+    CHECK(RUN_UNTIL(c->peer_downs == 2, 7000) >= 0);
+    run(30000);
+    CHECK_INT(c->ups, 2);
+    net_end();
+}
+
 /* And a server that is not there any more is noticed, also when the relay does not say so. */
 TEST(silent_connection_to_a_server_that_is_gone)
 {
