@@ -241,12 +241,15 @@ SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fr
 ASAN_MAKE = +@$(MAKE) --no-print-directory B=$(B_ASAN) HARDEN= CFLAGS="-O1 -g" \
 	EXTRA_CFLAGS="$(SAN_FLAGS)" PROGRAM_LDFLAGS="$(PROGRAM_LDFLAGS) -static-libubsan"
 RUN = $(PYTHON) tests/run --build $(B) --asan $(B_ASAN)
-.PHONY: programs-check programs-fuzz check check-all sanitize interop fuzz fuzz-run lint quickstart
+.PHONY: programs-check programs-fuzz check check-fast check-all sanitize interop fuzz fuzz-run
+.PHONY: lint quickstart
 programs-check: all $(UNITS) $(SIM) $(RELAY) $(LOAD) $(COUNT) $(LAUNCHD_HUB)
 programs-fuzz: $(FUZZERS)
 check: programs-check ## build and run the tests that need only this machine
 	$(ASAN_MAKE) programs-fuzz
 	@$(RUN) $(T)
+check-fast: programs-check ## the unit tests and the quick tests of the services
+	@$(RUN) --fast $(T)
 check-all: programs-check ## check, long variants, interop, systemd containers, all sanitized
 	$(ASAN_MAKE) programs-check programs-fuzz
 	@$(RUN) --all $(T)

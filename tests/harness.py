@@ -69,15 +69,15 @@ class GaveUp(AssertionError):
     """What was waited for did not come in time."""
 
 
-def wait_for(what, seconds=10.0, step=0.01):
-    """Polls what() until it is true; returns its value or raises GaveUp."""
+def wait_for(what, seconds=10.0, step=0.01, why=str):
+    """Polls what() until it is true; returns its value or raises GaveUp, with what why() says."""
     end = time.monotonic() + seconds * SLOW
     while True:
         value = what()
         if value:
             return value
         if time.monotonic() > end:
-            raise GaveUp("gave up waiting")
+            raise GaveUp("gave up waiting. " + why())
         time.sleep(step)
 
 
@@ -293,12 +293,8 @@ class Spoke(Hub):
                 return self.status()["tunnel"]["state"] == "up"
             except OSError:  # the control socket is made after that of the bus
                 return False
-        try:
-            wait_for(up, seconds)
-        except GaveUp:
-            raise AssertionError("not joined after %g s: %s" % (seconds * SLOW, self.logged()))
+        wait_for(up, seconds, why=self.logged)
         return self
-
 
     def identity(self):
         return nodekey(self.key)

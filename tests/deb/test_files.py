@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# quick
 """What a machine without debhelper can say about debian/."""
 import os, re, sys, unittest
 

@@ -1,3 +1,4 @@
+# quick
 """`make install` and `make uninstall` with DESTDIR: what is there, that it runs from there, that
 nothing is left. (tests/cli/test_library.py builds programs against what is installed.)"""
 import os, re, stat, subprocess, sys, unittest

@@ -1,3 +1,4 @@
+# quick
 """The man pages say what the programs do: options, commands, limits and error codes."""
 import os, re, subprocess, sys, unittest
 

@@ -1,3 +1,4 @@
+# quick
 """The plists of launchd/: keys, types and manners, what `make install` makes of them for macOS, and
 that the programs take their arguments."""
 import copy, os, plistlib, re, subprocess, sys, unittest

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# quick
 """The nix-darwin module, off line: darwin.nix stands for the options of nix-darwin that it sets.
 The plists that come out are looked at key by key, say the same as launchd/*, and are kept under
 rendered/. Where ZMQCAT_NIXPKGS or NIX_PATH names a nixpkgs, all is evaluated with its lib too;

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# quick
 """The NixOS module, off line and without nixpkgs: lib.nix stands for nixpkgs's lib and nixos.nix
 for the options of NixOS that the module sets. The units that come out are the text that
 systemd-analyze judges, say the same as systemd/*, and are kept under rendered/. Where

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# quick
 """Sockets handed over by LISTEN_FDS, and notification, without a service manager.
 
 A small launcher does what sd_listen_fds(3) describes: descriptors from 3 on, LISTEN_PID its own.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# quick
 """A hub that launchd starts: the program is built as on macOS, and a stand-in for launchd
 (tests/services/shim) hands over what a job has under the names of our plists."""
 import errno, os, socket, sys, unittest

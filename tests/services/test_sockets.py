@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# quick
 """Sockets that the hub makes: who may open them, what they replace, what they leave alone.
 
 # serial

@@ -1,3 +1,4 @@
+# quick
 """The rules of CONTRIBUTING.md that a machine can check, over the sources and over the objects of
 the build under test (ZMQCAT_BUILD)."""
 import os, re, shutil, subprocess, sys, unittest
