@@ -91,8 +91,8 @@ void zc_tunnel_relay_input(struct zc_tunnel *t, struct zc_now now, const uint8_t
 /* Plaintext for the relay, at most cap bytes; 0 when there is none. Call it after anything that was
  * done to the tunnel, also to one of its connections, as long as the stream takes bytes. */
 size_t zc_tunnel_relay_output(struct zc_tunnel *t, struct zc_now now, uint8_t *buf, size_t cap);
-/* No answers come, perhaps because the machine has another network: look whether the relay is still
- * there, or dial at once. */
+/* No answers come, the machine's network changed or it woke up: look whether the relay still
+ * answers, or dial at once. */
 void zc_tunnel_relay_hurry(struct zc_tunnel *t, struct zc_now now);
 
 void zc_tunnel_tick(struct zc_tunnel *t, struct zc_now now);
