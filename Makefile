@@ -209,8 +209,8 @@ $(B)/bench/%: $(B)/bench/%.o $(CLIENT) $(CORE)
 	$(LINK) $(LIBS_CORE)
 
 # Not in folders into which other builds bring files of others.
--include $(shell find $(B) \( -path $(B)/interop -o -path $(B)/deb -o -path $(B)/macos \) -prune \
-	-o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(B) \( -path $(B)/interop -o -path $(B)/deb -o -path $(B)/macos \
+	-o -path $(B)/guest \) -prune -o -name '*.d' -type f -print 2>/dev/null)
 
 .PHONY: help
 help: ## this list
@@ -315,8 +315,9 @@ install: all $(LAUNCHD:%=install-%) ## install under DESTDIR and PREFIX
 	$(if $(filter $(SONAME),$(SOFILE)),,ln -sf $(SOFILE) $(D)$(LIBDIR)/$(SONAME))
 	ln -sf $(SOFILE) $(D)$(LIBDIR)/$(SOLINK)
 	$(INSTALL) -m 644 lib/client/zmqcat.h $(D)$(INCLUDEDIR)
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
-		-e 's|@VERSION@|$(VERSION)|' lib/client/zmqcat.pc.in >$(D)$(PKGCONFIGDIR)/zmqcat.pc
+	umask 022; sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+		-e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+		lib/client/zmqcat.pc.in >$(D)$(PKGCONFIGDIR)/zmqcat.pc
 	for m in $(MAN_FILES); do s=$(D)$(MANDIR)/man$${m##*.}; \
 		$(INSTALL) -d $$s && $(INSTALL) -m 644 $$m $$s || exit 1; done
 # The program prints them; one that was built for another machine cannot, and there are none.
@@ -324,7 +325,7 @@ install: all $(LAUNCHD:%=install-%) ## install under DESTDIR and PREFIX
 		$(B)/zmqcat completion $${c%%:*} >$$f && chmod 644 $$f || rm -f $$f; done
 ifeq ($(SERVICE),systemd)
 	$(INSTALL) -d $(D)$(UNITDIR) $(D)$(SYSUSERSDIR) $(D)$(TMPFILESDIR)
-	for u in $(UNIT_FILES); do \
+	umask 022; for u in $(UNIT_FILES); do \
 		sed 's|@BINDIR@|$(BINDIR)|g' $$u >$(D)$(UNITDIR)/$${u##*/} || exit 1; done
 	for u in $(SYSUSERS_FILES); do n=$${u##*/}; \
 		$(INSTALL) -m 644 $$u $(D)$(SYSUSERSDIR)/$${n%.sysusers}.conf || exit 1; done
@@ -359,9 +360,9 @@ deb: ## build Debian packages into build/deb (debhelper; `make deps deps-dev`)
 
 install-launchd:
 	$(INSTALL) -d $(D)$(LAUNCHDAEMONSDIR) $(D)$(LAUNCHAGENTSDIR)
-	for p in $(DAEMON_FILES); do \
+	umask 022; for p in $(DAEMON_FILES); do \
 		sed 's|@BINDIR@|$(BINDIR)|g' $$p >$(D)$(LAUNCHDAEMONSDIR)/$${p##*/} || exit 1; done
-	for p in $(AGENT_FILES); do \
+	umask 022; for p in $(AGENT_FILES); do \
 		sed -e 's|@BINDIR@|$(BINDIR)|g' -e 's|@AGENTSDIR@|$(LAUNCHAGENTSDIR)|g' $$p \
 			>$(D)$(LAUNCHAGENTSDIR)/$${p##*/} || exit 1; done
 uninstall-launchd:

@@ -55,6 +55,16 @@ class Install(unittest.TestCase):
                 mode = stat.S_IMODE(os.stat(full).st_mode)
                 self.assertEqual(oct(mode), "0o755" if "/bin/" in path else "0o644", path)
 
+    def test_modes_do_not_depend_on_the_umask(self):
+        self.top = harness.tempdir()
+        old = os.umask(0o077)
+        try:
+            for target in ("install", "install-launchd"):
+                make(target, DESTDIR=self.top, PREFIX="/usr")
+        finally:
+            os.umask(old)
+        self.test_modes()
+
     def test_units_name_the_installed_program(self):
         text = self.read("usr/lib/systemd/system/zmqcat-hub.service")
         self.assertRegex(text, r"(?m)^ExecStart=/usr/bin/zmqcat-hub\b")
@@ -79,6 +89,16 @@ class Install(unittest.TestCase):
         self.assertEqual([p for p in files(top) if not p.startswith("opt/z/")], [])
         with open(os.path.join(top, "opt/z/lib/systemd/system/zmqcat-hub.service")) as f:
             self.assertIn("\nExecStart=/opt/z/bin/zmqcat-hub", f.read())
+
+
+class Folder(unittest.TestCase):
+    def test_what_tests_leave_there_is_no_makefile(self):
+        """Such as the image of a guest, or a half of it."""
+        folder = harness.tempdir()
+        for name in ("guest/x.new/root/etc/rc2.d", "x/rc3.d"):
+            os.makedirs(os.path.join(folder, name))
+        harness.write_file(folder + "/guest/x.new/root/y.d", "no makefile\n")
+        make("help", B=folder)
 
 
 if __name__ == "__main__":
