@@ -185,7 +185,7 @@ in
           # As root, whose control socket is; it fails, and says why, when nothing was read again.
           ExecReload = "+${cfg.package}/bin/zmqcat reload";
           # One that cannot start holds back the clients that would start it again at once.
-          ExecStopPost = "/bin/sh -c 'test \"$EXIT_STATUS\" != 78 || sleep 3'";
+          ExecStopPost = "/bin/sh -c 'case \"$EXIT_STATUS\" in 2 | 78) sleep 3 ;; esac'";
           Sockets = sockets;
           User = cfg.user;
           Group = cfg.group;
@@ -195,8 +195,8 @@ in
           ReadWritePaths = optional (writable != null) (quote writable);
           Restart = "on-failure";
           RestartSec = if hub then 1 else 5;
-          # What cannot be used stays so until somebody changes it.
-          RestartPreventExitStatus = 78;
+          # What is unknown (2) or cannot be used (78) stays so until somebody changes it.
+          RestartPreventExitStatus = "2 78";
           WatchdogSec = 30;
           TimeoutStopSec = 10;
         }

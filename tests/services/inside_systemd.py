@@ -8,8 +8,8 @@ import json, os, pwd, re, stat, subprocess, sys, threading, time
 PAYLOAD, RESULT = sys.argv[1], sys.argv[2]
 sys.path.insert(0, PAYLOAD)
 from harness import Closed, Conn, wait_for
-from manager import HUB, SPOKE, Bus, as_user, equal, run, run_checks, said, show, systemctl
-from manager import write_results
+from manager import HUB, SPOKE, Bus, as_user, equal, put_file, run, run_checks, said, show
+from manager import systemctl, write_results
 
 BUS, CONTROL = "/run/zmqcat/zmqcat.sock", "/run/zmqcat/control.sock"
 UNITS = ("zmqcat-hub.socket", "zmqcat-hub-control.socket")
@@ -261,26 +261,27 @@ def check_crash_comes_back():
     equal(take("crash")["text"], "x")
 
 
-def check_unusable_configuration_does_not_storm():
+def one_attempt_and_no_storm(option, status):
     """One attempt. Clients that knock bring another one every few seconds, with the same line; the
     sockets stay, and the clients are served as soon as the mistake is mended."""
     assert put("patient", "x")
-    options = "--local --mailbox /var/lib/zmqcat/mailbox --segment 1"
+    options = "--local --mailbox /var/lib/zmqcat/mailbox " + option
     drop_in("[Service]\nExecStart=\nExecStart=%s/bin/zmqcat-hub %s\n" % (PAYLOAD, options))
+    before = len(said(HUB))
     systemctl("restart", HUB, check=False)
     wait_for(lambda: show("ActiveState") == "failed")
-    equal((show("ExecMainStatus"), show("NRestarts")), ("78", "0"))
+    equal((show("ExecMainStatus"), show("NRestarts")), (status, "0"))
     started = show("ExecMainStartTimestampMonotonic")
-    time.sleep(4)
+    time.sleep(3)  # longer than RestartSec=
     equal(show("ExecMainStartTimestampMonotonic"), started)
 
     def named():
-        return len([l for l in said(HUB) if '--segment "1"' in l])
+        return len([l for l in said(HUB)[before:] if option.split()[0] in l])
     equal(named(), 1)
     knocking = [Conn(BUS) for _ in range(3)]
     for c in knocking:
         c.send(v=1, op="stat", id="k", name="patient")
-    time.sleep(8)
+    time.sleep(7)
     assert 2 <= named() <= 5, said(HUB)
     equal([show("ActiveState", u) for u in UNITS], ["active", "active"])
     os.unlink(DROP_IN)
@@ -289,6 +290,14 @@ def check_unusable_configuration_does_not_storm():
         equal(c.recv()["result"]["depth"], 1)
         c.close()
     equal(take("patient")["text"], "x")
+
+
+def check_unusable_configuration_does_not_storm():
+    one_attempt_and_no_storm("--segment 1", "78")
+
+
+def check_unknown_option_does_not_storm():
+    one_attempt_and_no_storm("--nosuch", "2")
 
 
 def check_alias_is_of_one_of_them():
@@ -390,6 +399,22 @@ def check_spoke_with_a_bad_token_stays_down():
     systemctl("reset-failed", SPOKE)
     systemctl("start", SPOKE)
     assert put("jobs", "x")
+
+
+def check_spoke_with_an_unknown_option_stays_down():
+    """And holds back its clients for a moment."""
+    path = DROP_IN.replace(HUB, SPOKE)
+    put_file(path, "[Service]\nExecStart=\nExecStart=%s/bin/zmqcat-spoke --nosuch\n" % PAYLOAD)
+    systemctl("daemon-reload")
+    start = time.monotonic()
+    systemctl("restart", SPOKE, check=False)
+    wait_for(lambda: show("ActiveState", SPOKE) == "failed")
+    assert time.monotonic() - start >= 3
+    equal((show("ExecMainStatus", SPOKE), show("NRestarts", SPOKE)), ("2", "0"))
+    os.unlink(path)
+    systemctl("daemon-reload")
+    assert put("jobs", "x")
+    equal(show("ActiveState", SPOKE), "active")
 
 
 def check_hub_and_spoke_exclude_each_other():
