@@ -29,7 +29,24 @@ let
   };
   plainPath = name: path: {
     assertion = path == null || normal path;
-    message = "services.zmqcat.${name}: write ${toString path} without //, /. and /..";
+    message = ''
+      services.zmqcat.${name}: write ${toString path} without //, /., /.. and a / at its end.'';
+  };
+  # A line of a unit.
+  oneLine = name: path: {
+    assertion = path == null || builtins.match "[^\\\n]*" path != null;
+    message = "services.zmqcat.${name}: write a path without backslash and line ends.";
+  };
+  # In its state directory the daemon makes what is right there and no file of its own.
+  direct = name: instead: own: path: {
+    assertion =
+      path == null
+      || !under state path
+      || !normal path
+      || builtins.dirOf path == state && !builtins.elem (builtins.baseNameOf path) own;
+    message = ''
+      services.zmqcat.${name}: ${toString path} cannot be written by the service, or has a name
+      that it needs itself. Write a path right in its directory: "${state}/${instead}".'';
   };
   forHub = name: unset: instead: {
     assertion = hub || unset;
@@ -45,6 +62,23 @@ let
       services.zmqcat.${name}: the service does not see ${toString path}. Write a path outside
       ${builtins.concatStringsSep ", " hidden}, such as "${state}/${name}".'';
   };
+  folder = builtins.dirOf mailbox;
+  control = "/run/zmqcat/control.sock";
+  # Files of the daemon.
+  own = [
+    "derpmap.json"
+    "revoked"
+    "token"
+  ];
+  label = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?";
+  # A relay is [ host … port ].
+  relay = builtins.match "(${label}(\\.${label})*|\\[[0-9a-fA-F:.]+])(:([0-9]+))?" region;
+  relayPort = builtins.elemAt relay 5;
+  goodRelay =
+    builtins.match "[1-9][0-9]{0,8}" region != null
+    || relay != null
+    && builtins.match "[0-9]+" (builtins.head relay) == null
+    && (relayPort == null || validPort relayPort);
   listed = values: builtins.concatStringsSep "\", \"" (map toString values);
   refuse = bad: message: {
     assertion = !bad;
@@ -80,18 +114,20 @@ in
   (noLiteral "keyFile" cfg.keyFile)
   (plainPath "mailbox" mailbox)
   (quotable "mailbox" mailbox)
+  (direct "mailbox" "mailbox" (own ++ [ "hub.key" ]) mailbox)
   (plainPath "keyFile" keyFile)
+  (oneLine "keyFile" keyFile)
+  (direct "keyFile" "hub.key" own keyFile)
   (plainPath "tokenFile" tokenFile)
+  (oneLine "tokenFile" tokenFile)
+  (plainPath "allowFile" allowFile)
   (seen "allowFile" allowFile)
   (seen "derpMap" derpMap)
   (refuse (derpMap != null && builtins.match "https?://[^/]+.*|/.*" derpMap == null) ''
     services.zmqcat.derpMap: "${toString derpMap}" is neither an address nor a path. Write
     "https://host/derpmap.json" or "/path/derpmap.json".'')
   (refuse
-    (
-      region != null
-      && builtins.match "([A-Za-z0-9.-]+|\\[[0-9a-fA-F:.]+])(:[0-9]+)?" region == null
-    )
+    (region != null && !goodRelay)
     ''
       services.zmqcat.region: "${toString region}" is no relay. Write the number of a region of the
       map, or "relay.example.org", with ":port" if that is not 443.''
@@ -122,17 +158,25 @@ in
   (refuse (badArgs != [ ]) ''
     services.zmqcat.extraArgs: a token there can be read by everybody. Put it into a file and write
     tokenFile = "/run/secrets/zmqcat-join-token".'')
-  (refuse (mailbox != null && (mailbox == state || underAny readOnly mailbox)) ''
+  (refuse (mailbox != null && underAny readOnly mailbox) ''
     services.zmqcat.mailbox: ${toString mailbox} cannot be written by the service. Write
     "${state}/mailbox", or a directory on a disk of its own such as "/srv/zmqcat".'')
   (refuse
     (
       mailbox != null
       && !underAny readOnly mailbox
-      && (mailbox == "/" || fileMailbox && builtins.dirOf (builtins.dirOf mailbox) == "/")
+      && (
+        mailbox == "/"
+        || fileMailbox && (builtins.dirOf folder == "/" || builtins.elem folder shared)
+      )
     )
     ''
       services.zmqcat.mailbox: beside ${toString mailbox} the service would have to write. Move it
       into a directory of its own and write that path, such as "${state}/mailbox.json".''
   )
+  (refuse (mailbox != null && builtins.elem mailbox shared) ''
+    services.zmqcat.mailbox: ${toString mailbox} would belong to ${cfg.user} alone, and others live
+    in it. Write a directory of its own, such as "${state}/mailbox" or "/srv/zmqcat".'')
+  (refuse (builtins.any (a: (a.path or null) == control) addresses) ''
+    services.zmqcat.listen: ${control} is the control socket. Write another path for the bus.'')
 ]

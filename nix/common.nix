@@ -34,7 +34,7 @@ let
 
   under = dir: path: path == dir || hasPrefix "${dir}/" path;
   underAny = dirs: path: builtins.any (dir: under dir path) dirs;
-  normal = path: !hasInfix "//" path && builtins.match ".*/\\.\\.?(/.*)?" path == null;
+  normal = path: !hasInfix "//" path && builtins.match ".*/\\.\\.?(/.*)?|.+/" path == null;
   # Hidden from the service, or not what others see there.
   hidden = [
     "/home"
@@ -54,19 +54,49 @@ let
     "/Library"
     builtins.storeDir
   ];
+  # What others live in, too: it is not to become the service's own.
+  shared = [
+    "/Applications"
+    "/Volumes"
+    "/bin"
+    "/boot"
+    "/lib"
+    "/lib64"
+    "/media"
+    "/mnt"
+    "/nix"
+    "/opt"
+    "/private"
+    "/private/var"
+    "/private/var/lib"
+    "/sbin"
+    "/srv"
+    "/var"
+    "/var/cache"
+    "/var/db"
+    "/var/lib"
+    "/var/log"
+    "/var/spool"
+  ];
 
   # An address as { path } or { host port }; null: it cannot be listened on.
   address =
     value:
     let
-      unix = builtins.match "(unix://)?(/[^[:space:]]+)" value;
+      unix = builtins.match "(unix://)?(/[^[:space:]\\]+)" value;
+      path = builtins.elemAt unix 1;
       v4 = builtins.match "(tcp://)?([0-9.]+):([0-9]+)" value;
       v6 = builtins.match "(tcp://)?\\[([0-9a-fA-F:.]+)]:([0-9]+)" value;
       tcp = if v4 != null then v4 else v6;
+      number = if v4 != null then ip4 else ip6;
     in
-    if unix != null && builtins.stringLength (builtins.elemAt unix 1) <= pathMax then
-      { path = builtins.elemAt unix 1; }
-    else if tcp != null && validPort (builtins.elemAt tcp 2) then
+    if unix != null && builtins.stringLength path <= pathMax && normal path then
+      { inherit path; }
+    else if
+      tcp != null
+      && validPort (builtins.elemAt tcp 2)
+      && builtins.match number (builtins.elemAt tcp 1) != null
+    then
       {
         host = builtins.elemAt tcp 1;
         port = toPort (builtins.elemAt tcp 2);
@@ -74,6 +104,11 @@ let
       }
     else
       null;
+  ip4 = "(${byte}\\.){3}${byte}";
+  byte = "(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])";
+  ip6 = "(${group}:){7}${group}|(${group}:){6}${ip4}|(${groups})?::(${groups}|(${groups}:)?${ip4})?";
+  groups = "${group}(:${group}){0,6}";
+  group = "[0-9a-fA-F]{1,4}";
   toPort = digits: builtins.fromJSON (builtins.elemAt (builtins.match "0*([0-9]+)" digits) 0);
   validPort =
     digits: builtins.stringLength digits <= 5 && toPort digits >= 1 && toPort digits <= 65535;
@@ -231,6 +266,7 @@ rec {
     inherit lib cfg;
     facts = {
       inherit
+        addresses
         allowFile
         badAllow
         badArgs
@@ -250,10 +286,12 @@ rec {
         pathMax
         readOnly
         region
+        shared
         state
         tokenFile
         under
         underAny
+        validPort
         ;
     };
   };

@@ -189,7 +189,11 @@ in
   };
 
   heartbeat = mkOption {
-    type = types.strMatching "-?[0-9.]+|-?([0-9.]+(ms|s|m|h))+|";
+    type =
+      let
+        number = "([0-9]{1,9}(\\.[0-9]*)?|\\.[0-9]+)";
+      in
+      types.strMatching "-?${number}|-?(${number}(ms|s|m|h))+|";
     default = "5s";
     example = "30s";
     description = "How often the hub pings a silent client; `0` for never.";

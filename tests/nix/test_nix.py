@@ -375,13 +375,46 @@ class Shared:
             (HUB + 'mailbox = "%s";' % store, "cannot be written", "/srv/zmqcat"),
             (HUB + 'mailbox = "/var/lib/zmqcat";', "cannot be written", "/mailbox"),
             (HUB + 'mailbox = "/srv/m.json";', "beside /srv/m.json", "zmqcat/mailbox.json"),
-            (HUB + 'mailbox = "/";', "beside /", "/var/lib/zmqcat/mailbox.json"))
+            (HUB + 'mailbox = "/";', "beside /", "/var/lib/zmqcat/mailbox.json"),
+            (HUB + 'mailbox = "/var/lib/m.json";', "beside /var/lib/", "zmqcat/mailbox.json"),
+            (HUB + 'mailbox = "/srv/m/";', "mailbox: write", "/ at its end"),
+            (HUB + 'mailbox = "/var/lib/zmqcat/";', "mailbox: write", "/ at its end"),
+            (HUB + 'mailbox = "/var/lib/zmqcat/a/b";', "cannot be written", "zmqcat/mailbox"),
+            (HUB + 'mailbox = "/var/lib/zmqcat/token";', "needs itself", "zmqcat/mailbox"),
+            (HUB + 'mailbox = "/var";', "belong to zmqcat alone", "/srv/zmqcat"),
+            (HUB + 'mailbox = "/var/lib";', "belong to zmqcat alone", "/srv/zmqcat"),
+            (HUB + 'mailbox = "/srv";', "belong to zmqcat alone", "/srv/zmqcat"),
+            (HUB + 'keyFile = "/var/lib/zmqcat/a/b";', "cannot be written", "zmqcat/hub.key"),
+            (HUB + 'keyFile = "/var/lib/zmqcat/token";', "needs itself", "zmqcat/hub.key"),
+            (HUB + 'keyFile = "/var/lib/zmqcat";', "cannot be written", "zmqcat/hub.key"),
+            (HUB + 'keyFile = "/run/secrets/";', "keyFile: write", "/ at its end"),
+            (HUB + 'keyFile = "/run/k\\nUser=root";', "keyFile: write", "line ends"),
+            (join + 'tokenFile = "/run/t\\nUser=root";', "tokenFile: write", "line ends"),
+            (join + 'tokenFile = "/run/t\\\\";', "tokenFile: write", "backslash"),
+            (HUB + 'listen = [ "999.1.1.1:1" ];', "999.1.1.1", "tcp://127.0.0.1:port"),
+            (HUB + 'listen = [ "1:1" ];', '"1:1"', "tcp://127.0.0.1:port"),
+            (HUB + 'listen = [ "[1::2::3]:1" ];', "1::2::3", "tcp://[::1]:port"),
+            (HUB + 'listen = [ "/run/a/" ];', '"/run/a/"', "unix:///path"),
+            (HUB + 'listen = [ "/run/zmqcat/control.sock" ];', "is the control", "another path"),
+            (HUB + 'region = "0";', '"0" is no relay', "relay.example.org"),
+            (HUB + 'region = "a:99999";', '"a:99999" is no relay', "relay.example.org"),
+            (HUB + 'region = "a..b";', '"a..b" is no relay', "relay.example.org"))
         for row, e in zip(rows, ev.evaluate_each([r[0] for r in rows], lib=self.lib)):
             settings, what, instead = row
             refused = e["refused"]
             self.assertEqual(len(refused), 1, (settings, refused))
             self.assertIn(what, refused[0])
             self.assertIn(instead, refused[0])
+
+    def test_odd_values_that_are_good(self):
+        for settings in (
+                'region = "[2001:db8::1]:443";', 'region = "192.0.2.1:8443";', 'region = "relay";',
+                'region = "900";', 'heartbeat = ".5";', 'heartbeat = "-1h2.5m";',
+                'listen = [ "[::]:1" "[2001:db8::ffff:192.0.2.1]:2" "[1:2:3:4:5:6:7:8]:3" ];',
+                'listen = [ "255.0.19.200:1" "/run/...a/.b" ];', 'mailbox = "/srv/zmqcat";',
+                'mailbox = "/nix/persist/m";', 'keyFile = "/var/lib/zmqcat/hub.key";',
+                'keyFile = "/run/se crets/\\"k\\":1";'):
+            self.accepted(HUB + settings)
 
     def test_wrong_types(self):
         for settings, what in (
@@ -392,6 +425,8 @@ class Shared:
                 (HUB + 'group = "a\\nUser=root";', "services.zmqcat.group"),
                 (HUB + 'fsync = "sometimes";', "services.zmqcat.fsync"),
                 (HUB + 'heartbeat = "5 s";', "services.zmqcat.heartbeat"),
+                (HUB + 'heartbeat = "1.2.3";', "services.zmqcat.heartbeat"),
+                (HUB + 'heartbeat = "99999999999h";', "services.zmqcat.heartbeat"),
                 (HUB + "forward = [ 70000 ];", "services.zmqcat.forward"),
                 (HUB + 'forward = [ "http" ];', "services.zmqcat.forward"),
                 (HUB + "region = -1;", "services.zmqcat.region"),
