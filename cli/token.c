@@ -2,15 +2,18 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "clock.h"
 #include "open.h"
 #include "out.h"
 #include "say.h"
 #include "verbs.h"
 
 #define TOKEN_FILE "/var/lib/zmqcat/token"
+#define RELAY_MS 5000
 
 static int print_line(const struct zc_args *args, struct zc_slice text)
 {
@@ -42,11 +45,25 @@ static int print_token(const struct zc_args *args, const char *json, size_t len)
     return zc_say_fail(1, args->verb, NULL, "the hub's answer is not readable");
 }
 
-static int ask(const struct zc_args *args, struct zmqcat *bus)
+/* A hub that has just been started is given until then to hear of its relay. */
+static int query(const struct zc_args *args, struct zmqcat *bus, int64_t until_ms,
+                 const char **ret_json, size_t *ret_len)
+{
+    const struct timespec pause = {.tv_nsec = 200 * 1000 * 1000};
+    for (;;) {
+        int rc = zmqcat_query(bus, args->verb, NULL, 0, NULL, ret_json, ret_len);
+        if (rc != ZMQCAT_ERR || strcmp(zmqcat_error_code(bus), "unavailable") != 0 ||
+            zc_clock_ms() >= until_ms)
+            return rc;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static int ask(const struct zc_args *args, struct zmqcat *bus, int64_t wait_ms)
 {
     const char *json;
     size_t len;
-    int rc = zmqcat_query(bus, args->verb, NULL, 0, NULL, &json, &len);
+    int rc = query(args, bus, zc_clock_ms() + wait_ms, &json, &len);
     if (rc == ZMQCAT_ERR && strcmp(zmqcat_error_code(bus), "unknown_op") == 0)
         return zc_say_fail(1, args->verb, NULL,
                            "there is no token here: this is a spoke, or a hub that serves its own "
@@ -85,7 +102,7 @@ int zc_token_show(const struct zc_args *args)
     }
     status = bus != NULL ? 0 : zc_open_control(args, &bus);
     if (status == 0)
-        status = ask(args, bus);
+        status = ask(args, bus, RELAY_MS);
     zmqcat_free(bus);
     return status;
 }
@@ -97,7 +114,7 @@ int zc_token_rotate(const struct zc_args *args)
     if (status == 0)
         status = zc_open_control(args, &bus);
     if (status == 0)
-        status = ask(args, bus);
+        status = ask(args, bus, 0);
     zmqcat_free(bus);
     return status;
 }

@@ -9,6 +9,8 @@
 #include "zmqc/op.h"
 #include "zmqc/reply.h"
 
+#define NO_RELAY "no relay is known yet: the hub's log says what it waits for"
+
 static const char *state_text(const struct zc_hub_tunnel *net, enum zc_tunnel_state state)
 {
     static const char *const texts[] = {"down", "online", "joining", "joining", "up"};
@@ -141,8 +143,7 @@ static void token(struct zc_hub_tunnel *net, struct zc_session *s, const struct 
     char text[ZC_HUB_TOKEN_MAX];
     struct zc_buf j = {0};
     if (zc_hub_token(net->hub, text) != 0) {
-        zc_reply_err(net->hub->broker, s, m->id, "unavailable",
-                     "no relay is known yet: try again, or see zmqcat status");
+        zc_reply_err(net->hub->broker, s, m->id, "unavailable", NO_RELAY);
         return;
     }
     int err = put_text(&j, "{\"token\":", text);
@@ -176,7 +177,7 @@ static void rotate(struct zc_hub_tunnel *net, struct zc_session *s, const struct
     if (!net->has_psk)
         why = "this hub runs with --no-psk: its token has no secret to replace";
     else if (!net->has_token_node)
-        why = "no relay is known yet: try again, or see zmqcat status";
+        why = NO_RELAY;
     if (why != NULL)
         zc_reply_err(net->hub->broker, s, m->id, net->has_psk ? "unavailable" : "denied", why);
     else if (begin(net, s, m, ZC_HUB_ASK_ROTATE))

@@ -81,8 +81,22 @@ class Tokens(Case):
         h = self.tunnel_hub(self.r)
         for verb in ("token", "rotate"):
             got = cli(verb, listen=h.listen)
-            self.assertEqual(got.returncode, 1)
-            self.assertRegex(got.stderr, rb"\Azmqcat: %s: no relay is known yet" % verb.encode())
+            self.assertEqual((got.returncode, got.stdout), (1, b""))
+            self.assertEqual(got.stderr.decode(), "zmqcat: %s: no relay is known yet: the hub's log "
+                             "says what it waits for\n" % verb)
+
+    def test_a_hub_that_starts_is_waited_for(self):
+        """`zmqcat token` right behind its start, as docs/admin.md has it."""
+        os.rename(self.r.map, self.r.map + ".away")
+        h = self.tunnel_hub(self.r)
+        asked = subprocess.Popen([harness.CLI, "token", "--listen", h.listen],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(asked.kill)
+        time.sleep(0.5)
+        self.assertIsNone(asked.poll())
+        os.rename(self.r.map + ".away", self.r.map)
+        out, err = asked.communicate(timeout=10 * harness.SLOW)
+        self.assertEqual((asked.returncode, out.decode(), err), (0, h.token() + "\n", b""))
 
     def test_no_token_at_all(self):
         env = {k: v for k, v in os.environ.items() if k != "CREDENTIALS_DIRECTORY"}
