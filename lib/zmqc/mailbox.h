@@ -57,6 +57,7 @@ struct zc_message {
     bool scoped;  /* a put whose id belongs to a scope: id_tag is its hash for seen.h */
     bool watched; /* a group has looked up to here */
     bool reading; /* a read of its body is under way */
+    bool stale;   /* that read is of a body which it no longer has */
     bool dead;    /* free it when the read comes back */
     bool settled; /* REMOVING: the removal is durable */
     bool taken;   /* REMOVING by take: a lane or the taker's unsent list has it */

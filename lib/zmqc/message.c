@@ -89,6 +89,7 @@ static void drop_body(struct zc_broker *b, struct zc_message *m)
 void zc_message_set_body(struct zc_broker *b, struct zc_message *m, struct zc_block *body)
 {
     drop_body(b, m);
+    m->stale = m->reading;
     m->body = body;
     m->body_len = body->len;
     b->hot_bytes += body->len;

@@ -181,8 +181,30 @@ void zc_settle_failed(struct zc_broker *b, uint64_t ticket)
     zc_settle_store_again(b);
 }
 
+/* What came is not m's body any more. False: its own is read for whom it was given to. */
+static bool read_in_vain(struct zc_broker *b, struct zc_message *m)
+{
+    bool wanted = m->state == ZC_MESSAGE_LEASED || m->state == ZC_MESSAGE_REMOVING;
+    m->stale = false;
+    if (m->body != NULL || !wanted)
+        return true;
+    if (!zc_message_want_body(b, m))
+        zc_gift_damaged(b, m);
+    return false;
+}
+
+static struct zc_block *sound(struct zc_block *body)
+{
+    struct zc_item item;
+    if (body == NULL || zc_item_decode(zc_block_slice(body), &item) == 0)
+        return body;
+    zc_block_unref(body);
+    return NULL;
+}
+
 void zc_settle_read_done(struct zc_broker *b, struct zc_message *m, struct zc_block *body)
 {
+    bool stale = m->stale;
     m->reading = false;
     if (m->dead) {
         zc_block_unref(body);
@@ -191,16 +213,16 @@ void zc_settle_read_done(struct zc_broker *b, struct zc_message *m, struct zc_bl
         zc_message_free(b, m);
         return;
     }
-    struct zc_item item;
-    if (body != NULL && zc_item_decode(zc_block_slice(body), &item) != 0) {
+    body = sound(body);
+    if (stale && !read_in_vain(b, m)) {
         zc_block_unref(body);
-        body = NULL;
+        return;
     }
-    if (body == NULL) {
+    if (body == NULL && !stale) {
         zc_gift_damaged(b, m);
         return;
     }
-    if (m->body != NULL) {
+    if (m->body != NULL || stale) {
         zc_block_unref(body);
     } else {
         m->body = body;

@@ -312,6 +312,43 @@ TEST(while_a_body_is_read)
     }
 }
 
+/* A message is read for somebody who leaves, and moved before the disk answers: what is read then
+ * bears the name of the other mailbox. */
+TEST(a_move_overtakes_a_read)
+{
+    static const char *const asks[] = {
+        "{\"op\":\"take\",\"id\":\"t\",\"name\":\"bb\"}",
+        "{\"op\":\"ready\",\"id\":\"t\",\"name\":\"bb\"}",
+        "{\"op\":\"peek\",\"id\":\"t\",\"name\":\"bb\"}",
+    };
+    for (int i = 0; i < 12; i++) {
+        bool early = i / 3 % 2 == 1; /* asked for before the disk answers */
+        disk = (struct fd){.seed = 4};
+        open_hub();
+        struct zc_session *other = bus_attach();
+        call("{\"op\":\"put\",\"id\":\"x\",\"name\":\"a\",\"text\":\"m01 \"}");
+        hold_reads = true;
+        bus_send(other, "{\"op\":\"reserve\",\"id\":\"r\",\"name\":\"a\"}");
+        pump();
+        CHECK_INT(held_count, 1);
+        zc_hub_detach(bus_hub, other, bus_now);
+        hold_reads = false; /* but this one */
+        CHECK(is_ok(call("{\"op\":\"move\",\"id\":\"m\",\"name\":\"a\",\"to\":\"bb\"}")));
+        if (early)
+            bus_send(client, asks[i % 3]);
+        release_reads(i >= 6);
+        if (!early)
+            bus_send(client, asks[i % 3]);
+        pump();
+        const char *got = bus_recv(client);
+        CHECK(strstr(got, "\"op\":\"msg\"") != NULL);
+        CHECK(strstr(got, "\"name\":\"bb\"") != NULL);
+        CHECK(strstr(got, "\"text\":\"m01 ") != NULL);
+        close_hub();
+        fd_done(&disk);
+    }
+}
+
 /* A peek whose reads are slow, while all that it shows is copied elsewhere. */
 TEST(a_peek_shows_what_moved_meanwhile)
 {
