@@ -55,8 +55,7 @@ static int complete_keys(struct zc_daemon_tunnel *t)
     zc_keyfile_done(&fresh);
     if (t->key_path[0] == '\0' || zc_keyfile_save(t->key_path, &t->keys, true, why) == 0)
         return 0;
-    say(t, ZC_LOGSINK_ERR, "key file", t->key_path, why);
-    return ZC_OPTIONS_CONFIG;
+    return zc_options_bad(&t->o->shared, "key-file", t->key_path, why);
 }
 
 /* Which relay: the option, else the key file, else the map's first. */
@@ -178,7 +177,7 @@ static void keep_region(struct zc_daemon_tunnel *t)
     t->keys.region_kind = ZC_KEYFILE_REGION_ID;
     t->keys.region_id = t->region.id;
     if (t->key_path[0] != '\0' && zc_keyfile_save(t->key_path, &t->keys, true, why) != 0)
-        say(t, ZC_LOGSINK_WARNING, "key file", t->key_path, why);
+        say(t, ZC_LOGSINK_WARNING, "--key-file", t->key_path, why);
 }
 
 /* ---- the token's way out ---- */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "credential.h"
 #include "host/limits.h"
 
 bool zc_identity_state_path(const char *name, char ret_path[PATH_MAX])
@@ -59,14 +60,15 @@ int zc_identity_open(const struct zc_options *o, const char *name, enum zc_keyfi
         zc_keyfile_generate(role, ret_keys);
         return 0;
     }
+    if (zc_credential_missing(&zc_credential_key, ret_path, o->log))
+        return 1; /* one that is there later is met by starting again */
     int err = zc_keyfile_open(ret_path, role, ret_keys, &made, why);
-    zc_text_escape(escaped, sizeof(escaped), zc_slice_str(ret_path));
     if (err != 0) {
-        zc_logsink_line(o->log, ZC_LOGSINK_ERR, "key file %s %s", escaped, why);
-        return err == ZC_ENOSPC || err == ZC_EIO || err == ZC_ENOMEM || err == ZC_EMFILE
-                   ? 1
-                   : ZC_OPTIONS_CONFIG;
+        int code = zc_options_bad(o, "key-file", ret_path, why);
+        bool passes = err == ZC_ENOSPC || err == ZC_EIO || err == ZC_ENOMEM || err == ZC_EMFILE;
+        return passes ? 1 : code;
     }
+    zc_text_escape(escaped, sizeof(escaped), zc_slice_str(ret_path));
     if (made)
         zc_logsink_line(o->log, ZC_LOGSINK_NOTICE, "key file %s: made", escaped);
     return 0;

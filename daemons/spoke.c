@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "credential.h"
 #include "host/clock.h"
 #include "host/host.h"
 #include "host/relay.h"
@@ -172,11 +173,14 @@ static int first_token(struct daemon *d)
 {
     char why[ZC_TOKEN_WHY_MAX + 64];
     bool changed;
+    /* A credential that is there later is met by starting again. */
+    if (!d->source.file && zc_credential_missing(&zc_credential_token, d->source.path, &d->log))
+        return 1;
     int err = read_token(d, &changed, why);
     if (err == 0)
         return 0;
     if (err == ZC_ENOENT && d->source.file) {
-        zc_logsink_line(&d->log, ZC_LOGSINK_WARNING, "%s does not exist yet: waiting for it",
+        zc_logsink_line(&d->log, ZC_LOGSINK_WARNING, "%s: it does not exist yet: waiting for it",
                         d->source.shown);
         return 0;
     }
@@ -184,11 +188,8 @@ static int first_token(struct daemon *d)
         refuse_token(d, why);
         return ZC_OPTIONS_CONFIG;
     }
-    zc_logsink_line(&d->log, ZC_LOGSINK_ERR,
-                    "%s: %s: put what `zmqcat token` prints at the hub into /etc/credstore/token, "
-                    "or where LoadCredential= of the service says",
-                    d->source.shown, why);
-    return 1; /* one that is there later is met by starting again */
+    zc_credential_say_missing(&zc_credential_token, "", &d->log);
+    return 1;
 }
 
 /* ---- the process ---- */

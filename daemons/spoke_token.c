@@ -7,17 +7,12 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "credential.h"
 #include "host/secretfile.h"
 #include "start.h"
 
 /* White space around a token is fine, a file of another kind is not read whole. */
 #define FILE_MAX 16384
-
-static int too_long(const struct zc_spoke_options *o)
-{
-    zc_logsink_line(o->shared.log, ZC_LOGSINK_ERR, "token file: the path is too long");
-    return ZC_OPTIONS_CONFIG;
-}
 
 /* Others may know what they can read. */
 static void warn_if_open(const struct zc_spoke_token *t, struct zc_logsink *log)
@@ -25,7 +20,7 @@ static void warn_if_open(const struct zc_spoke_token *t, struct zc_logsink *log)
     struct stat st;
     if (stat(t->path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IROTH) != 0)
         zc_logsink_line(log, ZC_LOGSINK_WARNING,
-                        "%s can be read by everybody on this host: chmod 600 it, and `zmqcat "
+                        "%s: everybody on this host can read it: chmod 600 it, and `zmqcat "
                         "rotate` at the hub if somebody did",
                         t->shown);
 }
@@ -47,27 +42,27 @@ static int take_argument(struct zc_spoke_token *t, const struct zc_spoke_options
 
 int zc_spoke_token_init(struct zc_spoke_token *t, const struct zc_spoke_options *o)
 {
-    const char *dir = getenv("CREDENTIALS_DIRECTORY");
     char escaped[PATH_MAX - 32];
-    int n;
     *t = (struct zc_spoke_token){0};
     if (o->shared.argument != NULL)
         return take_argument(t, o);
-    if (o->token_file == NULL && (dir == NULL || dir[0] == '\0')) {
+    if (o->token_file == NULL && !zc_credential_path(&zc_credential_token, t->path)) {
         zc_logsink_line(o->shared.log, ZC_LOGSINK_ERR,
                         "no token: give --token-file FILE with what `zmqcat token` prints at the "
                         "hub, or the credential `token`");
         return ZC_OPTIONS_CONFIG;
     }
     t->file = o->token_file != NULL;
-    n = t->file ? snprintf(t->path, sizeof(t->path), "%s", o->token_file)
-                : snprintf(t->path, sizeof(t->path), "%s/token", dir);
-    if (n < 0 || (size_t)n >= sizeof(t->path))
-        return too_long(o);
+    if (!t->file) {
+        strcpy(t->shown, "credential token (LoadCredential= of the service; on NixOS tokenFile)");
+        return 0;
+    }
+    if (strlen(o->token_file) >= sizeof(t->path))
+        return zc_options_bad(&o->shared, "token-file", o->token_file, "the path is too long");
+    strcpy(t->path, o->token_file);
     zc_text_escape(escaped, sizeof(escaped), zc_slice_str(t->path));
-    snprintf(t->shown, sizeof(t->shown), "%s %s", t->file ? "token file" : "credential", escaped);
-    if (t->file)
-        warn_if_open(t, o->shared.log);
+    snprintf(t->shown, sizeof(t->shown), "--token-file \"%s\"", escaped);
+    warn_if_open(t, o->shared.log);
     return 0;
 }
 

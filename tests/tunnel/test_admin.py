@@ -258,7 +258,7 @@ class Reload(Case):
             got = cli("reload", listen=s.listen)
             self.assertEqual((got.returncode, got.stdout), (1, b""))
             self.assertRegex(got.stderr.decode(),
-                             r"\Azmqcat: reload: token file %s: .+\n\Z" % path)
+                             r"\Azmqcat: reload: --token-file \"%s\": .+\n\Z" % path)
             old.sync()
         os.unlink(path)
         self.assertEqual(cli("reload", listen=s.listen).returncode, 1)

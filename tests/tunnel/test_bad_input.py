@@ -94,6 +94,10 @@ class Keys(Case):
                 self.assertIn(why, got.stderr.decode())
                 self.assertEqual(got.stdout, b"")
         cli("keygen", d + "/k")
+
+    def test_one_that_all_can_read(self):
+        d = tempdir()
+        cli("keygen", d + "/k")
         os.chmod(d + "/k", 0o644)
         got = cli("nodekey", d + "/k")
         self.assertEqual(got.returncode, 78)
@@ -103,6 +107,79 @@ class Keys(Case):
             self.assertEqual(program.run(listen + ["--token-file", d + "/k"]
                                          if isinstance(program, harness.Spoke) else listen)
                              .returncode, 78)
+
+
+    def test_each_refusal_names_the_option(self):
+        d = tempdir()
+        token = write_file(d + "/t", "tcAAAA")
+        write_file(d + "/empty", "")
+        for path, why in ((d, "is not a regular file"), (d + "/empty", "is no key file"),
+                          (d + "/no/k", "its directory does not exist"),
+                          (d + "/t/k", "cannot be opened: Not a directory"),
+                          (d + "/" + 300 * "k", "cannot be opened: File name too long"),
+                          ("/" + 5000 * "k", "the path is too long")):
+            for program, more in ((self.spoke(token, start=False), ["--token-file", token]),
+                                  (self.hub(start=False), [])):
+                with self.subTest(path[:100], program=type(program).__name__):
+                    got = program.run(["--listen", program.listen, "--key-file", path] + more)
+                    said = got.stderr.decode()
+                    self.assertEqual((got.returncode, said.count("\n")), (78, 1), said)
+                    self.assertIn('--key-file "' + path[:100], said)
+                    self.assertIn('": ' + why, said)
+
+
+class Credentials(Case):
+    """What a unit has them hold when the file that it names is missing."""
+
+    def run_spoke(self, **credentials):
+        folder = tempdir()
+        for name, text in credentials.items():
+            write_file(os.path.join(folder, name), text)
+        s = self.spoke(None, start=False, env={"CREDENTIALS_DIRECTORY": folder})
+        if "key" in credentials:
+            s.key = folder + "/key"
+        got = s.run()
+        said = [l for l in got.stderr.decode().splitlines() if not l.endswith(": made")]
+        self.assertEqual((len(said), got.stdout), (1, b""), said)
+        return got.returncode, said[0]
+
+    def test_missing_token(self):
+        for text, parts in (("missing:/run/secrets/to ken", ("/run/secrets/to ken does not exist",
+                                                             "hub there")),
+                            ("missing:/a\nb", ("/a\\x0ab does not exist",)),
+                            ("missing:" + 6000 * "k", ("kkkk",)),
+                            ("missing:", ("hub into /etc/credstore/token",))):
+            code, said = self.run_spoke(token=text)
+            self.assertEqual(code, 1, said)
+            self.assertLess(len(said), 700)
+            for part in parts + ("credential token: ", "LoadCredential=", "tokenFile"):
+                self.assertIn(part, said)
+
+    def test_no_other_token_is_like_that(self):
+        """It is a token that cannot be used: from a file, an argument, or not quite the same."""
+        for text in ("missing", "Missing:/x", " missing:/x", "/x", "tcmissing:/x"):
+            code, said = self.run_spoke(token=text)
+            self.assertEqual(code, 78, said)
+            self.assertIn("credential token (LoadCredential= of the service; on NixOS tokenFile): ",
+                          said)
+        path = write_file(os.path.join(tempdir(), "t"), "missing:/run/secrets/x")
+        for args in (["--token-file", path], ["missing:/run/secrets/x"]):
+            got = cli("join", *args, "--listen", tempdir() + "/s", "--key-file", path + ".key")
+            self.assertEqual(got.returncode, 78, got.stderr)
+            self.assertNotIn(b"/run/secrets/x", got.stderr)
+
+    def test_missing_key(self):
+        code, said = self.run_spoke(token="tcAAAA", key="missing:/run/secrets/k")
+        self.assertEqual(code, 1, said)
+        for part in ("credential key: /run/secrets/k does not exist", "LoadCredential=", "keyFile"):
+            self.assertIn(part, said)
+        folder = tempdir()
+        path = write_file(os.path.join(folder, "key"), "missing:/run/secrets/k", 0o600)
+        for more, want in (({"CREDENTIALS_DIRECTORY": folder}, 1), ({}, 78)):
+            h = self.hub(start=False, env=more)
+            got = h.run(["--listen", h.listen, "--key-file", path])
+            self.assertEqual((got.returncode, got.stderr.count(b"\n")), (want, 1), got.stderr)
+            self.assertIn(b"/run/secrets/k does" if want == 1 else b"is no key file", got.stderr)
 
 
 class Control(Case):
