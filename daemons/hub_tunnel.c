@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -81,6 +82,13 @@ static int choose_region(struct zc_daemon_tunnel *t)
     return 0;
 }
 
+/* Whether both paths name one file, which is there. */
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return lstat(a, &x) == 0 && lstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static int open_files(struct zc_daemon_tunnel *t)
 {
     const struct zc_options *o = &t->o->shared;
@@ -103,6 +111,9 @@ static int open_files(struct zc_daemon_tunnel *t)
         strcpy(t->token_path, t->o->token_out);
     else if (!zc_identity_state_path("token", t->token_path))
         t->token_path[0] = '\0';
+    if (same_file(t->token_path, t->key_path))
+        return zc_options_bad(o, "token-out", t->token_path,
+                              "that is the key file: name another one for the token");
     t->print = t->o->print_token || isatty(STDOUT_FILENO);
     for (size_t i = 0; i < o->forward_count; i++)
         t->forward[i] = o->forward[i].remote;

@@ -41,6 +41,7 @@ int zc_disk_io_err(int error)
         return ZC_ENOENT;
     case EEXIST:
         return ZC_EEXIST;
+    case EISDIR:
     case ENOTDIR:
     case ENAMETOOLONG:
     case ELOOP:

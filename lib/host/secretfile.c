@@ -5,15 +5,19 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "crypto/secret.h"
+#include "host/disk_dir.h"
 #include "host/disk_io.h"
 
+/* How long a read waits for the writer of a pipe, altogether. */
 #define WRITER_MS 3000
 
 static int refuse(char ret_why[ZC_SECRETFILE_WHY_MAX], const char *what, int error)
@@ -69,6 +73,25 @@ static int write_all(int fd, struct zc_slice text)
     return fsync(fd) < 0 ? errno : 0;
 }
 
+/* Removes the temporary files of processes that were killed: they hold secrets, too. head: what
+ * stands before the number of the process. */
+static void sweep(int dir, const char *head)
+{
+    size_t len = strlen(head);
+    DIR *d = zc_disk_dir_list(dir);
+    struct dirent *e;
+    while (d != NULL && (e = readdir(d)) != NULL) {
+        char *end = NULL;
+        if (strncmp(e->d_name, head, len) != 0 || e->d_name[len] < '1' || e->d_name[len] > '9')
+            continue;
+        long pid = strtol(e->d_name + len, &end, 10);
+        if (*end == '\0' && pid <= INT_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+            unlinkat(dir, e->d_name, 0);
+    }
+    if (d != NULL)
+        closedir(d);
+}
+
 /* A new file with these bytes on disk. */
 static int make_file(int dir, const char *name, struct zc_slice text,
                      char ret_why[ZC_SECRETFILE_WHY_MAX])
@@ -115,13 +138,15 @@ static int name_file(int dir, const char *from, const char *to, bool replace,
 int zc_secretfile_put(const char *path, struct zc_slice text, bool replace,
                       char ret_why[ZC_SECRETFILE_WHY_MAX])
 {
-    char temporary[NAME_MAX + 1];
+    char temporary[NAME_MAX + 1], head[NAME_MAX + 1];
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
     if (name[0] == '\0')
         return say(ret_why, ZC_EINVAL, "is a directory: name a file");
     /* Its own for each file: another thread may write beside it. */
-    int n = snprintf(temporary, sizeof(temporary), ".%s.new-%ld", name, (long)getpid());
+    int n = snprintf(head, sizeof(head), ".%s.new-", name);
+    if (n > 0 && (size_t)n < sizeof(head))
+        n = snprintf(temporary, sizeof(temporary), "%s%ld", head, (long)getpid());
     if (n < 0 || (size_t)n >= sizeof(temporary))
         return refuse(ret_why, "cannot be written", ENAMETOOLONG);
     int dir = open_directory(path);
@@ -129,6 +154,7 @@ int zc_secretfile_put(const char *path, struct zc_slice text, bool replace,
         return say(ret_why, ZC_ENOENT, "its directory does not exist: create that first");
     if (dir < 0)
         return refuse(ret_why, "its directory cannot be opened", errno);
+    sweep(dir, head);
     int err = replace && is_no_file(dir, name)
                   ? say(ret_why, ZC_EINVAL, "is there and no regular file: name another")
                   : make_file(dir, temporary, text, ret_why);
@@ -147,19 +173,30 @@ int zc_secretfile_write(const char *path, struct zc_slice text, char ret_why[ZC_
 
 /* ---- reading ---- */
 
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 /* Reads to the end; 0 or an errno, EFBIG: longer than most. The writer of a <(command) may need a
  * moment, but not for ever. */
 static int read_all(int fd, size_t most, struct zc_buf *text)
 {
+    int64_t end_ms = now_ms() + WRITER_MS;
     for (;;) {
         ssize_t n = read(fd, text->data + text->len, most + 1 - text->len);
         struct pollfd p = {.fd = fd, .events = POLLIN};
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EAGAIN && poll(&p, 1, WRITER_MS) > 0)
+        if (n < 0 && errno == EAGAIN) {
+            int64_t left_ms = end_ms - now_ms();
+            if (left_ms <= 0)
+                return ETIMEDOUT;
+            (void)poll(&p, 1, (int)left_ms);
             continue;
-        if (n < 0 && errno == EAGAIN)
-            return ETIMEDOUT;
+        }
         if (n < 0)
             return errno;
         text->len += (size_t)n;

@@ -194,6 +194,27 @@ class Lists(Case):
             self.assertEqual(got.returncode, 78)
             self.assertRegex(got.stderr, rb"(?m)^zmqcat: revoked keys /\S+/revoked: line 2 is no ")
 
+    def test_a_directory_as_list_stops_the_start(self):
+        for make in (os.mkdir, lambda path: os.symlink(path, path)):
+            path = os.path.join(tempdir(), "allow")
+            make(path)
+            got = self.tunnel_hub(self.r, "--allow-file", path, start=False).run()
+            self.assertEqual(got.returncode, 78, got.stderr)
+            self.assertRegex(got.stderr, rb"(?m)^zmqcat: --allow-file \S*%s\S*: cannot be "
+                             % path.encode())
+
+    def test_the_token_does_not_take_the_place_of_the_key(self):
+        h = self.listed(start=False)
+        for key in ("x", "./x"):
+            args = ["--listen", h.listen, "--derp-map", self.r.map, "--allow-file", self.path,
+                    "--key-file", os.path.join(h.dir, "x"), "--token-out",
+                    os.path.join(h.dir, key)]
+            for _ in range(2):
+                got = h.run(args)
+                self.assertEqual(got.returncode, 78, got.stderr)
+                self.assertRegex(got.stderr, rb"(?m)^zmqcat: --token-out .*key")
+            self.assertIn(b"privkey", read_file(os.path.join(h.dir, "x")))
+
     def test_revoked_keys_without_a_list_bring_a_warning(self):
         state = tempdir()
         write_file(os.path.join(state, "revoked"), self.names[0] + "\n")

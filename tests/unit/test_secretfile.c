@@ -2,7 +2,10 @@
 #include "host/secretfile.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -73,6 +76,26 @@ TEST(secretfile_write_failures_leave_the_old_one)
     CHECK_INT(rmdir(dir), 0);
 }
 
+/* A killed writer's secret does not stay for ever; that of one at work does. */
+TEST(secretfile_write_removes_what_the_dead_left)
+{
+    static const char *const stay[] = {".token.new-1", ".token.new-", ".token.new-2x",
+                                       "token.new-9", ".tokens.new-2147483647"};
+    char why[ZC_SECRETFILE_WHY_MAX];
+    make_dir();
+    put(in_dir(".token.new-2147483647"), "secret", 0600);
+    put(in_dir(".token.new-2147483646"), "secret", 0600);
+    for (size_t i = 0; i < sizeof(stay) / sizeof(stay[0]); i++)
+        put(in_dir(stay[i]), "secret", 0600);
+    CHECK_INT(zc_secretfile_write(in_dir("token"), zc_slice_str("new"), why), 0);
+    CHECK(access(in_dir(".token.new-2147483647"), F_OK) < 0);
+    CHECK(access(in_dir(".token.new-2147483646"), F_OK) < 0);
+    for (size_t i = 0; i < sizeof(stay) / sizeof(stay[0]); i++)
+        CHECK_INT(unlink(in_dir(stay[i])), 0);
+    CHECK_INT(unlink(in_dir("token")), 0);
+    CHECK_INT(rmdir(dir), 0);
+}
+
 /* A device in /dev must not become a file that holds a token. */
 TEST(secretfile_write_replaces_only_files)
 {
@@ -105,10 +128,46 @@ TEST(secretfile_read_bounds)
     CHECK_INT(text.len, 10);
     zc_secretfile_done(&text);
     CHECK(zc_secretfile_read(in_dir("f"), 9, &text, why) < 0);
-    CHECK(zc_secretfile_read(dir, 10, &text, why) < 0);
+    CHECK_INT(zc_secretfile_read(dir, 10, &text, why), ZC_EINVAL);
     CHECK(text.data == NULL);
     put(in_dir("f"), "", 0600);
     CHECK(holds(in_dir("f"), ""));
     unlink(in_dir("f"));
+    CHECK_INT(rmdir(dir), 0);
+}
+
+static atomic_bool dribbling;
+
+static void *dribble(void *arg)
+{
+    while (dribbling) {
+        CHECK_INT(write(*(int *)arg, "x", 1), 1);
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+    return NULL;
+}
+
+/* Each byte in time, and no end: the reader is an event loop. */
+TEST(secretfile_read_ends_though_its_writer_does_not)
+{
+    char why[ZC_SECRETFILE_WHY_MAX] = "";
+    struct zc_buf text = {0};
+    struct timespec start, end;
+    pthread_t thread;
+    make_dir();
+    CHECK_INT(mkfifo(in_dir("fifo"), 0600), 0);
+    int fd = open(in_dir("fifo"), O_RDWR);
+    CHECK(fd >= 0);
+    dribbling = true;
+    CHECK_INT(pthread_create(&thread, NULL, dribble, &fd), 0);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    CHECK(zc_secretfile_read(in_dir("fifo"), 60, &text, why) < 0);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    dribbling = false;
+    CHECK_INT(pthread_join(thread, NULL), 0);
+    CHECK(strstr(why, "timed out") != NULL);
+    CHECK(end.tv_sec - start.tv_sec <= 5);
+    close(fd);
+    CHECK_INT(unlink(in_dir("fifo")), 0);
     CHECK_INT(rmdir(dir), 0);
 }
