@@ -62,8 +62,19 @@ let
     keyArgument = if ownKey then keyFile else "%d/key";
   };
   credentials =
-    optional (tokenFile != null) "token:${percent tokenFile}"
-    ++ optional (keyFile != null && !ownKey) "key:${percent keyFile}";
+    optional (tokenFile != null) {
+      name = "token";
+      path = tokenFile;
+    }
+    ++ optional (keyFile != null && !ownKey) {
+      name = "key";
+      path = keyFile;
+    };
+  loaded = map (c: "${c.name}:${percent c.path}") credentials;
+  # What the daemon gets while there is no such file: it says so, where systemd would only give up.
+  missing = map (
+    c: "${c.name}:missing:${builtins.replaceStrings [ "\\" ] [ "\\\\" ] c.path}"
+  ) credentials;
 in
 {
   options.services.zmqcat =
@@ -191,7 +202,8 @@ in
           Group = cfg.group;
           StateDirectory = "zmqcat";
           StateDirectoryMode = "0700";
-          ${if encrypted then "LoadCredentialEncrypted" else "LoadCredential"} = credentials;
+          ${if encrypted then "LoadCredentialEncrypted" else "LoadCredential"} = loaded;
+          SetCredential = missing;
           ReadWritePaths = optional (writable != null) (quote writable);
           Restart = "on-failure";
           RestartSec = if hub then 1 else 5;

@@ -12,7 +12,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import harness
 from container import BIN
 from harness import SLOW, read_file, wait_for
-from two_hosts import ADDRESSES, HUB, RELAY, SPOKE, Host, connect
+from two_hosts import ADDRESSES, HUB, RELAY, SPOKE, Host, connect, ip
 
 TOKEN = "/etc/credstore/token"
 
@@ -175,6 +175,16 @@ class TwoHosts(unittest.TestCase):
         self.hub.systemctl("start", RELAY)
         self.usable(10)
 
+    def test_link_goes_and_comes_back(self):
+        """The services may hear of it: the dead stream is given up at once, and dialled at once."""
+        ip("-n", self.spoke.name, "link", "set", "z0", "down")
+        try:
+            wait_for(lambda: self.spoke.status()["state"] != "up", 6)
+            time.sleep(10)
+        finally:
+            ip("-n", self.spoke.name, "link", "set", "z0", "up")
+        self.usable(5)
+
     def without_token(self):
         self.spoke.systemctl("stop", SPOKE)
         os.unlink(self.spoke.root(TOKEN))
@@ -186,11 +196,17 @@ class TwoHosts(unittest.TestCase):
         self.spoke.systemctl("restart", *self.spoke.sockets)
         self.spoke.systemctl("restart", SPOKE)
 
-    def late(self, status):
-        """Each attempt fails until the token is there; a client that came before it is served."""
+    def late(self, *told):
+        """Each attempt fails until the token is there, with a line that says what is awaited; a
+        client that came before it is served."""
+        before = self.said()
         self.spoke.systemctl("start", SPOKE, check=False)
         wait_for(lambda: self.spoke.show("SubState") == "auto-restart", 15, 0.1)
-        self.assertEqual(self.spoke.show("ExecMainStatus"), status)
+        self.assertEqual(self.spoke.show("ExecMainStatus"), "1")
+        said = self.said()[len(before):]
+        self.assertEqual(len(said), 1, said)
+        for part in told + ("LoadCredential=", "tokenFile"):
+            self.assertIn(part, said[0])
         early = self.conn(self.spoke, timeout=25)
         early.send(v=1, op="put", id="e", name="jobs", text="early")
         wait_for(lambda: int(self.spoke.show("NRestarts")) >= 1, 15, 0.1)
@@ -201,19 +217,28 @@ class TwoHosts(unittest.TestCase):
 
     def test_late_token(self):
         self.without_token()
-        self.late("1")
+        self.late("its file does not exist", "/etc/credstore/token")
 
-    def test_late_token_with_a_path_of_its_own(self):
-        """An absolute path that is missing fails in the service manager itself (status 243)."""
+    def use_path(self, lines):
         drop_in = self.spoke.path("units", SPOKE + ".d", "token.conf")
         os.makedirs(os.path.dirname(drop_in))
         self.addCleanup(self.spoke.systemctl, "daemon-reload")
         self.addCleanup(shutil.rmtree, os.path.dirname(drop_in))
         with open(drop_in, "w") as f:
-            f.write("[Service]\nLoadCredential=token:%s\n" % TOKEN)
+            f.write("[Service]\n" + lines)
         self.spoke.systemctl("daemon-reload")
+
+    def test_late_token_with_a_path_of_its_own(self):
+        """systemd itself, which says no path, would end it with status 243."""
+        self.use_path("LoadCredential=token:%s\n" % TOKEN)
         self.without_token()
-        self.late("243")
+        self.late("its file does not exist")
+
+    def test_late_token_as_nixos_has_it(self):
+        self.use_path("LoadCredential=token:%s\nSetCredential=token:missing:%s\n"
+                      % (TOKEN, TOKEN))
+        self.without_token()
+        self.late(TOKEN + " does not exist: put")
 
     def said(self):
         """The lines of the spoke itself in the journal."""
