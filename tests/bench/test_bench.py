@@ -164,7 +164,7 @@ class Table(unittest.TestCase):
         self.assertEqual(got["rows"][2]["met"], max(got["rows"][2]["figures"]["zmqcat"]) <= 100)
 
     def test_when_time_is_short_rounds_are_fewer(self):
-        out = self.run_bench("--minutes", "0.000001", "--rounds", "4", "--json", "empty", "put-5")
+        out = self.run_bench("--minutes", "1e-9", "--rounds", "4", "--json", "empty", "put-5")
         got = json.loads(out.stdout)
         self.assertIn("time was short, with fewer rounds: put-50-disk (1), empty (1)",
                       got["notes"])
