@@ -82,8 +82,8 @@ class Tokens(Case):
         for verb in ("token", "rotate"):
             got = cli(verb, listen=h.listen)
             self.assertEqual((got.returncode, got.stdout), (1, b""))
-            self.assertEqual(got.stderr.decode(), "zmqcat: %s: no relay is known yet: the hub's log "
-                             "says what it waits for\n" % verb)
+            self.assertEqual(got.stderr.decode(), "zmqcat: %s: no relay is known yet: the hub's "
+                             "log says what it waits for\n" % verb)
 
     def test_a_hub_that_starts_is_waited_for(self):
         """`zmqcat token` right behind its start, as docs/admin.md has it."""
