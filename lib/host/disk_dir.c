@@ -66,13 +66,24 @@ int zc_disk_dir_sync_parent(const char *path)
     return err;
 }
 
+/* A service may often write its own directory only. */
+static int cannot_write(char *why, const char *what)
+{
+    if (errno != EROFS)
+        return zc_why_errno(why, what);
+    return zc_why_set(why, zc_disk_io_err(EROFS),
+                      "%s: Read-only file system: when that is the ProtectSystem= of the service, "
+                      "add ReadWritePaths= with a directory that belongs to its user",
+                      what);
+}
+
 static int open_directory(const char *path, struct zc_disk_dir *dir, char *why)
 {
     bool made = mkdir(path, 0700) == 0;
     if (!made && errno == ENOENT)
         return zc_why_set(why, ZC_ENOENT, "its parent directory does not exist: create that first");
     if (!made && errno != EEXIST)
-        return zc_why_errno(why, "cannot be created");
+        return cannot_write(why, "cannot be created");
     dir->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir->fd < 0)
         return errno == ENOTDIR ? zc_why_set(why, ZC_EEXIST,
@@ -150,7 +161,7 @@ static int take_lock(struct zc_disk_dir *dir, char *why)
     char pid[24] = "";
     dir->lock_fd = openat(dir->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (dir->lock_fd < 0)
-        return zc_why_errno(why, "its lock file cannot be opened");
+        return cannot_write(why, "its lock file cannot be opened");
     if (try_lock(dir->lock_fd) != 0) {
         if (errno != EAGAIN && errno != EACCES && errno != EWOULDBLOCK)
             return zc_why_errno(why, "its lock file cannot be locked");

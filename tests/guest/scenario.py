@@ -336,6 +336,7 @@ def check_h13_mailbox_elsewhere():
             equal((show("ActiveState"), show("ExecMainStatus")), ("failed", "78"))
             lines = [l for l in said(HUB)[before:] if "--mailbox" in l]
             assert len(lines) == 1 and "/srv/bus/mailbox" in lines[0], lines
+            assert "add ReadWritePaths=" in lines[0], lines
             equal(show("NRestarts"), "0")
     hub_drop_in()
     systemctl("restart", HUB)
@@ -507,7 +508,7 @@ def check_h12_no_core():
         with open(pattern, "w") as f:
             f.write("/run/cores/core.%p")
         put_file(UNITS + "/dumps.service", "[Service]\nLimitCORE=infinity\n"
-                 "ExecStart=%s -c 'import signal; signal.pause()'\n" % sys.executable)
+                 "ExecStart=/bin/sh -c 'mkfifo /run/dumps && read x <>/run/dumps'\n")
         systemctl("start", "dumps.service")
     more = "LimitCORE=infinity\nReadWritePaths=/run/cores\n"
     hub_drop_in("", more)
