@@ -81,8 +81,8 @@ int zc_store_check(struct zc_store *s)
     status = report(s, &st, damaged);
     if (status != 0 || damaged == 0)
         return status;
-    snprintf(why, sizeof why, "damaged: %" PRIu64 " records, about %" PRIu64 " bytes", damaged,
-             st.damaged_bytes);
+    snprintf(why, sizeof why, "damaged: %" PRIu64 " record%s, about %" PRIu64 " bytes", damaged,
+             damaged == 1 ? "" : "s", st.damaged_bytes);
     zc_say_fail(1, s->title, s->path, why);
     zc_say_hint("a hub leaves these out, keeps their files aside, and serves the rest; "
                 "check the disk");

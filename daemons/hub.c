@@ -48,9 +48,9 @@ static int import_file(struct daemon *d, const char *shown)
     }
     if (count >= 0)
         zc_logsink_line(&d->log, ZC_LOGSINK_NOTICE,
-                        "imported %lld messages of the mailbox file \"%s\", which is now "
+                        "imported %lld message%s of the mailbox file \"%s\", which is now "
                         "\"%s.imported\"",
-                        (long long)count, shown, shown);
+                        (long long)count, count == 1 ? "" : "s", shown, shown);
     return 0;
 }
 

@@ -58,8 +58,8 @@ void zc_hub_gate_reload(struct zc_hub_gate *g, struct zc_host *h)
     if (err != 0)
         zc_logsink_line(g->log, ZC_LOGSINK_ERR, "%s: the lists from before stay", why);
     else if (zc_hub_allow_on(&g->allow))
-        zc_logsink_line(g->log, ZC_LOGSINK_NOTICE, "the lists are read again: %zu keys allowed",
-                        g->allow.in.count);
+        zc_logsink_line(g->log, ZC_LOGSINK_NOTICE, "the lists are read again: %zu key%s allowed",
+                        g->allow.in.count, g->allow.in.count == 1 ? "" : "s");
     if (err == 0)
         warn(g);
     zc_hub_reloaded(h->config.hub, zc_host_now(h), err != 0 ? why : NULL);

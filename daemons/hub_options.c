@@ -1,6 +1,7 @@
 /* Options of zmqcat-hub; the ones that it shares with the other daemons are in options.c. */
 #include "hub_options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,17 +176,43 @@ static int config_error(struct zc_logsink *log, const char *text)
     return ZC_OPTIONS_CONFIG;
 }
 
+/* The first option that is about the tunnel, or NULL. */
+static const char *tunnel_option(const struct zc_hub_options *h)
+{
+    const struct zc_options *o = &h->shared;
+    const struct {
+        bool given;
+        const char *name;
+    } all[] = {
+        {h->token_out != NULL, "--token-out"},
+        {h->print_token, "--print-token"},
+        {h->no_psk, "--no-psk"},
+        {h->open, "--open"},
+        {h->allow_count > 0, "--allow"},
+        {h->allow_file != NULL, "--allow-file"},
+        {h->region != NULL, "--region"},
+        {o->key_file != NULL, "--key-file"},
+        {o->derp_map != NULL, "--derp-map"},
+        {o->forward_count > 0, "--forward"},
+    };
+    for (size_t i = 0; i < ZC_ARRAY_LEN(all); i++)
+        if (all[i].given)
+            return all[i].name;
+    return NULL;
+}
+
 /* What only all options together can tell. */
 static int finish(const struct zc_hub_options *h, struct zc_logsink *log)
 {
-    const struct zc_options *o = &h->shared;
-    bool tunnel = h->token_out != NULL || h->print_token || h->no_psk || h->open ||
-                  h->allow_count > 0 || h->allow_file != NULL || h->region != NULL ||
-                  o->key_file != NULL || o->derp_map != NULL || o->forward_count > 0;
+    const char *other = tunnel_option(h);
+    char why[120];
     bool listed = h->allow_count > 0 || h->allow_file != NULL;
-    if (h->local && tunnel)
-        return config_error(log, "--local: it means no tunnel, and another option is about the "
-                                 "tunnel: leave one of them out");
+    if (h->local && other != NULL) {
+        snprintf(why, sizeof(why),
+                 "--local: it means no tunnel, and %s is about the tunnel: leave one of them out",
+                 other);
+        return config_error(log, why);
+    }
     if (h->no_psk && !listed && !h->open)
         return config_error(log, "--no-psk: the relay sees all that such a token holds, and could "
                                  "come in itself: add --allow nodekey:HEX, or --open if everybody "

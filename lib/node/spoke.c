@@ -133,7 +133,7 @@ struct zc_splice *zc_spoke_attach(struct zc_hub *spoke, struct zc_now now, uint1
     s->till = zc_mono_add_ms(now.mono, net->wait_hub_ms);
     zc_hub_trace(net, "zmqcat c%llu open port=%u", (unsigned long long)s->serial, (unsigned)port);
     if (spoke->broker->draining) {
-        refuse(s, now, "this spoke is being drained: try again when it was started anew");
+        refuse(s, now, "this spoke is being drained: try again once it was restarted");
         return s;
     }
     zc_list_push(&net->held, &s->held); /* all wait equally long: in order of `till` */

@@ -87,8 +87,7 @@ static void pong(struct zc_broker *b, struct zc_session *s, struct zc_msg *m)
     (void)m; /* any frame proves life */
 }
 
-#define DRAINING                                                                                   \
-    "this hub is being drained: it takes nothing new: try again when it was started anew"
+#define DRAINING "this hub is being drained: it takes nothing new: try again once it was restarted"
 
 #define OP(name, run, adds)                                                                        \
     {                                                                                              \

@@ -65,6 +65,15 @@ class Access(Case):
                 self.assertEqual(got.returncode, 78, got.stderr)
                 self.assertEqual(got.stderr.count(b"\n") - got.stderr.count(b": made\n"), 1)
 
+    def test_local_and_the_tunnel(self):
+        """The option that is in the way is named."""
+        for options in (["--allow", self.node], ["--open"], ["--forward", "80"],
+                        ["--key-file", self.key], ["--region", "1"], ["--print-token"]):
+            got = self.hub(*options, start=False).run(argv=["--local", *options])
+            self.assertEqual(got.returncode, 78, got.stderr)
+            self.assertEqual(got.stderr.decode(), "zmqcat: --local: it means no tunnel, and %s is "
+                             "about the tunnel: leave one of them out\n" % options[0])
+
     def test_clients_max(self):
         """One place: who has it goes on, who has none is counted and named."""
         h = self.tunnel_hub(self.r, "--clients-max", "1")
