@@ -196,13 +196,15 @@ static int no_answer(struct zmqcat *bus, enum zc_call_answer want)
         return zc_call_fail(bus, ZMQCAT_TIMEOUT, "no reply in time");
     if (want == ZC_CALL_HELLO)
         return zc_call_fail(bus, ZMQCAT_TIMEOUT,
-                            "the hub takes the connection and does not answer");
+                            "the hub takes the connection and does not answer: the log of its "
+                            "service says why");
     if (want == ZC_CALL_PONG)
         return zc_call_fail(bus, ZMQCAT_TIMEOUT, "no answer in time");
     if (carries_message(want))
         zc_wire_close(bus);
     return zc_call_fail(bus, ZMQCAT_FAILED,
-                        "the hub did not answer in time; it may have done what was asked");
+                        "the hub did not answer in time; it may have done what was asked: see "
+                        "the log of its service");
 }
 
 int zc_call_run_frame(struct zmqcat *bus, struct zc_slice frame, enum zc_call_answer want,

@@ -33,7 +33,7 @@ class Silent(harness.Case):
         got = cli(*args, listen=self.path)
         self.assertEqual((got.returncode, got.stdout), (3, b""), got.stderr)
         self.assertEqual(got.stderr.count(b"\n"), 1, got.stderr)
-        self.assertIn(b"does not answer", got.stderr)
+        self.assertIn(b"does not answer: the log of its service says why\n", got.stderr)
         return time.monotonic() - start
 
     def test_wait_bounds_the_first_answer(self):
