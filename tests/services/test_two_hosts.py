@@ -169,6 +169,24 @@ class TwoHosts(unittest.TestCase):
         self.usable(10)
         self.assertNotEqual(self.spoke.show("MainPID"), pid)
 
+    def test_watchdog_of_the_spoke(self):
+        """It is fed, joined and while the hub is away; a spoke that hangs is killed and comes
+        back."""
+        self.drop_in("WatchdogSec=500ms\n")
+        self.spoke.systemctl("restart", SPOKE)
+        self.joined()
+        pid = self.spoke.show("MainPID")
+        time.sleep(1.6)
+        self.hub.systemctl("stop", RELAY)
+        self.addCleanup(self.hub.systemctl, "start", RELAY)
+        time.sleep(1.6)
+        self.assertEqual((self.spoke.show("MainPID"), self.spoke.show("NRestarts")), (pid, "0"))
+        self.hub.systemctl("start", RELAY)
+        self.spoke.run("kill", "-STOP", pid)
+        wait_for(lambda: self.spoke.show("MainPID") not in (pid, "0"), 15, 0.1)
+        self.assertIn("watchdog", self.spoke.journal())
+        self.usable(10)
+
     def test_relay_restarts(self):
         self.hub.systemctl("stop", RELAY)
         wait_for(lambda: self.spoke.status()["state"] != "up", 15)
@@ -219,8 +237,8 @@ class TwoHosts(unittest.TestCase):
         self.without_token()
         self.late("its file does not exist", "/etc/credstore/token")
 
-    def use_path(self, lines):
-        drop_in = self.spoke.path("units", SPOKE + ".d", "token.conf")
+    def drop_in(self, lines):
+        drop_in = self.spoke.path("units", SPOKE + ".d", "test.conf")
         os.makedirs(os.path.dirname(drop_in))
         self.addCleanup(self.spoke.systemctl, "daemon-reload")
         self.addCleanup(shutil.rmtree, os.path.dirname(drop_in))
@@ -230,13 +248,12 @@ class TwoHosts(unittest.TestCase):
 
     def test_late_token_with_a_path_of_its_own(self):
         """systemd itself, which says no path, would end it with status 243."""
-        self.use_path("LoadCredential=token:%s\n" % TOKEN)
+        self.drop_in("LoadCredential=token:%s\n" % TOKEN)
         self.without_token()
         self.late("its file does not exist")
 
     def test_late_token_as_nixos_has_it(self):
-        self.use_path("LoadCredential=token:%s\nSetCredential=token:missing:%s\n"
-                      % (TOKEN, TOKEN))
+        self.drop_in("LoadCredential=token:%s\nSetCredential=token:missing:%s\n" % (TOKEN, TOKEN))
         self.without_token()
         self.late(TOKEN + " does not exist: put")
 
