@@ -5,9 +5,17 @@
   cfg,
   # Unix paths have this many bytes at most.
   pathMax,
+  # Where the administrator's socket is.
+  control,
+  # More options that are paths.
+  morePaths ? { },
 }:
 let
-  inherit (lib) hasInfix hasPrefix hasSuffix optional optionals;
+  inherit (lib) hasSuffix optional optionals;
+  inherit (import ./paths.nix) plain state under;
+  inherit (import ./addresses.nix { inherit plain pathMax; }) parse toPort;
+  inherit (import ./arguments.nix) better given;
+
   # `serve` and `join` are the names of the Go program.
   role =
     {
@@ -16,7 +24,6 @@ let
     }
     .${cfg.role} or cfg.role;
   hub = role == "hub";
-  state = "/var/lib/zmqcat";
 
   # A path literal stays a path here: it is named in a message, never copied to the store.
   text = value: if value == null then null else toString value;
@@ -32,145 +39,26 @@ let
   derpMap = public cfg.derpMap;
   region = text cfg.region;
 
-  under = dir: path: path == dir || hasPrefix "${dir}/" path;
-  underAny = dirs: path: builtins.any (dir: under dir path) dirs;
-  normal = path: !hasInfix "//" path && builtins.match ".*/\\.\\.?(/.*)?|.+/" path == null;
-  # Hidden from the service, or not what others see there.
-  hidden = [
-    "/home"
-    "/root"
-    "/tmp"
-    "/var/tmp"
-    "/Users"
-  ];
-  readOnly = hidden ++ [
-    "/dev"
-    "/etc"
-    "/proc"
-    "/run"
-    "/sys"
-    "/usr"
-    "/System"
-    "/Library"
-    builtins.storeDir
-  ];
-  # What others live in, too: it is not to become the service's own.
-  shared = [
-    "/Applications"
-    "/Volumes"
-    "/bin"
-    "/boot"
-    "/lib"
-    "/lib64"
-    "/media"
-    "/mnt"
-    "/nix"
-    "/opt"
-    "/private"
-    "/private/var"
-    "/private/var/lib"
-    "/sbin"
-    "/srv"
-    "/var"
-    "/var/cache"
-    "/var/db"
-    "/var/lib"
-    "/var/log"
-    "/var/spool"
-  ];
-
-  # An address as { path } or { host port }; null: it cannot be listened on.
-  address =
-    value:
-    let
-      unix = builtins.match "(unix://)?(/[^[:space:]\\]+)" value;
-      path = builtins.elemAt unix 1;
-      v4 = builtins.match "(tcp://)?([0-9.]+):([0-9]+)" value;
-      v6 = builtins.match "(tcp://)?\\[([0-9a-fA-F:.]+)]:([0-9]+)" value;
-      tcp = if v4 != null then v4 else v6;
-      number = if v4 != null then ip4 else ip6;
-    in
-    if unix != null && builtins.stringLength path <= pathMax && normal path then
-      { inherit path; }
-    else if
-      tcp != null
-      && validPort (builtins.elemAt tcp 2)
-      && builtins.match number (builtins.elemAt tcp 1) != null
-    then
-      {
-        host = builtins.elemAt tcp 1;
-        port = toPort (builtins.elemAt tcp 2);
-        v6 = v6 != null;
-      }
-    else
-      null;
-  ip4 = "(${byte}\\.){3}${byte}";
-  byte = "(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])";
-  ip6 = "(${group}:){7}${group}|(${group}:){6}${ip4}|(${groups})?::(${groups}|(${groups}:)?${ip4})?";
-  groups = "${group}(:${group}){0,6}";
-  group = "[0-9a-fA-F]{1,4}";
-  toPort = digits: builtins.fromJSON (builtins.elemAt (builtins.match "0*([0-9]+)" digits) 0);
-  validPort =
-    digits: builtins.stringLength digits <= 5 && toPort digits >= 1 && toPort digits <= 65535;
   listen = if builtins.isString cfg.listen then [ cfg.listen ] else cfg.listen;
   wanted = listen ++ optional cfg.compatSocket "/tmp/zmqcat.sock";
-  addresses = lib.unique (builtins.filter (a: a != null) (map address wanted));
-  badListen = builtins.filter (a: address a == null) listen;
+  addresses = lib.unique (builtins.filter (a: a != null) (map parse wanted));
   # What other hosts can reach.
   open = builtins.filter (
-    a: a ? port && builtins.match "127\\..*|::1|0*:.*:0*1" a.host == null
+    a: a ? port && builtins.match "127\\..*|[0:]+1" a.host == null
   ) addresses;
 
-  # A forwarded port as { local remote }.
+  # A forwarded port as { value local remote }.
   forward =
     value:
     let
       pair = builtins.match "([0-9]+):([0-9]+)" (toString value);
     in
-    if pair == null then
-      {
-        local = value;
-        remote = value;
-      }
-    else
-      {
-        local = toPort (builtins.elemAt pair 0);
-        remote = toPort (builtins.elemAt pair 1);
-      };
+    {
+      inherit value;
+      local = if pair == null then value else toPort (builtins.elemAt pair 0);
+      remote = if pair == null then value else toPort (builtins.elemAt pair 1);
+    };
   forwards = map forward cfg.forward;
-  badForward = builtins.filter (
-    value:
-    let
-      f = forward value;
-      lowest = if hub then 1 else 1024;
-    in
-    hub && (builtins.isString value || f.remote == 7)
-    || f.local < lowest
-    || f.local > 65535
-    || f.remote < 1
-    || f.remote > 65535
-  ) cfg.forward;
-  locals = map (f: f.local) forwards;
-
-  badAllow = builtins.filter (k: builtins.match "nodekey:[0-9a-f]{64}" k == null) cfg.allow;
-  badArgs = builtins.filter (a: builtins.match "tc[A-Za-z0-9_-]{32,}=*" a != null) cfg.extraArgs;
-  # Arguments that are options here.
-  better = {
-    "--allow" = "allow";
-    "--allow-file" = "allowFile";
-    "--derp-map" = "derpMap";
-    "--forward" = "forward";
-    "--fsync" = "fsync";
-    "--heartbeat" = "heartbeat";
-    "--key-file" = "keyFile";
-    "--listen" = "listen";
-    "--local" = "local";
-    "--mailbox" = "mailbox";
-    "--region" = "region";
-    "--token-file" = "tokenFile";
-  };
-  given =
-    flag: builtins.any (a: a == flag || hasPrefix "${flag}=" a) cfg.extraArgs;
 
   # A mailbox file of the Go program: it becomes a directory, so its folder has to be writable.
   fileMailbox = mailbox != null && hasSuffix ".json" mailbox;
@@ -252,9 +140,9 @@ rec {
     ++ optional fileMailbox ''
       services.zmqcat.mailbox: ${mailbox} is a directory after the first start. A name that says
       so: stop ${unit}, move it to ${lib.removeSuffix ".json" mailbox} and write that here.''
-    ++ map (flag: ''
-      services.zmqcat.extraArgs: write ${flag} as services.zmqcat.${better.${flag}}.'') (
-      builtins.filter given (builtins.attrNames better)
+    ++ map (name: ''
+      services.zmqcat.extraArgs: write --${name} as services.zmqcat.${better.${name}}.'') (
+      builtins.filter (name: given name cfg.extraArgs) (builtins.attrNames better)
     )
     ++ optional (!hub && cfg.heartbeat != "5s" && cfg.heartbeat != "") ''
       services.zmqcat.heartbeat is for a hub: of a spoke remove it.''
@@ -263,35 +151,27 @@ rec {
       need no open port. Remove it, or listen on such an address.'';
 
   assertions = import ./assertions.nix {
-    inherit lib cfg;
+    inherit lib cfg pathMax;
     facts = {
       inherit
         addresses
         allowFile
-        badAllow
-        badArgs
-        badForward
-        badListen
+        control
         derpMap
         encrypted
         fileMailbox
-        hidden
+        forwards
         hub
         keyFile
         listen
-        locals
         mailbox
-        normal
+        morePaths
         ownKey
-        pathMax
-        readOnly
         region
-        shared
-        state
+        role
         tokenFile
-        under
-        underAny
-        validPort
+        unit
+        writable
         ;
     };
   };

@@ -17,6 +17,8 @@ let
     inherit lib cfg;
     # With .ctl after it.
     pathMax = 99;
+    inherit control;
+    morePaths.logFile = toString cfg.logFile;
   };
   inherit (common)
     fileMailbox
@@ -34,6 +36,7 @@ let
       paths = builtins.filter (a: a ? path) common.addresses;
     in
     builtins.head (paths ++ common.addresses ++ [ { path = socket; } ]);
+  control = "${first.path or socket}.ctl";
   others = builtins.filter (a: a != first) common.addresses;
   shown =
     a:
@@ -116,7 +119,11 @@ in
       common.warnings
       ++ lib.optional (cfg.openFirewall && common.open != [ ]) ''
         services.zmqcat.openFirewall: the firewall of macOS goes by programs, not by ports. Remove
-        it.'';
+        it.''
+      ++ lib.optional (cfg.role == "join" && tokenFile != null) ''
+        services.zmqcat.tokenFile: the daemon reads ${tokenFile} itself, and is not root: the file
+        must belong to ${cfg.user}: age.secrets.NAME.owner = "${cfg.user}", or the same of
+        sops.secrets. Write role = "spoke" once it does.'';
 
     environment.systemPackages = [ cfg.package ];
     # The command knows the usual place of Linux.
@@ -178,7 +185,7 @@ in
         Sockets = {
           Listeners = listeners;
           Control = {
-            SockPathName = "${if first ? path then first.path else socket}.ctl";
+            SockPathName = control;
             SockPathMode = 384; # 0600
           };
         };

@@ -12,6 +12,7 @@ let
   common = import ./common.nix {
     inherit lib cfg;
     pathMax = 107;
+    control = "/run/zmqcat/control.sock";
   };
   inherit (common)
     encrypted
@@ -100,7 +101,28 @@ in
     };
 
   config = mkIf cfg.enable {
-    inherit (common) assertions warnings;
+    inherit (common) warnings;
+    assertions = common.assertions ++ [
+      {
+        assertion = config.users.users ? ${cfg.user};
+        message = ''
+          services.zmqcat.user: nobody defines ${cfg.user}. Remove it, or write
+          users.users.${cfg.user} = { isSystemUser = true; group = "${cfg.group}"; };'';
+      }
+      {
+        assertion = config.users.groups ? ${cfg.group};
+        message = ''
+          services.zmqcat.group: nobody defines ${cfg.group}. Remove it, or write
+          users.groups.${cfg.group} = { };'';
+      }
+      {
+        # It would be a second unit, beside the alias.
+        assertion = !config.systemd.services ? zmqcat;
+        message = ''
+          systemd.services.zmqcat: zmqcat.service is another name of ${unit}.service. Write
+          systemd.services.${unit}.'';
+      }
+    ];
 
     environment.systemPackages = [ cfg.package ];
     environment.etc = mkIf listedAllow {

@@ -10,6 +10,7 @@ let
   inherit (lib) literalExpression mkEnableOption mkOption types;
   # Paths of the running host.
   hostPath = types.nullOr types.path;
+  userName = types.strMatching "[A-Za-z_][A-Za-z0-9_.-]*";
 in
 {
   enable = mkEnableOption "the zmqcat mailbox bus";
@@ -151,10 +152,10 @@ in
     example = "/run/secrets/zmqcat-key";
     description = ''
       The identity of this hub or spoke, as `zmqcat keygen` makes it. null: hub.key or spoke.key
-      in /var/lib/zmqcat, made at the first start. A path in /var/lib/zmqcat is made and written
-      by the daemon. Any other must exist, `zmqcat rotate` cannot write it, and a hub's should
-      name its region; NixOS hands it over as a credential, on macOS the daemon's user must be
-      able to read it.
+      in /var/lib/zmqcat, made at the first start. A file in /var/lib/zmqcat is made and
+      written by the daemon. Any other must exist, `zmqcat rotate` cannot write it, and a hub's
+      should name its region; NixOS hands it over as a credential, on macOS the daemon's user must
+      be able to read it.
     '';
   };
 
@@ -189,11 +190,7 @@ in
   };
 
   heartbeat = mkOption {
-    type =
-      let
-        number = "([0-9]{1,9}(\\.[0-9]*)?|\\.[0-9]+)";
-      in
-      types.strMatching "-?${number}|-?(${number}(ms|s|m|h))+|";
+    type = types.strMatching "(${(import ./arguments.nix).heartbeat})?";
     default = "5s";
     example = "30s";
     description = "How often the hub pings a silent client; `0` for never.";
@@ -216,7 +213,7 @@ in
   };
 
   socketUsers = mkOption {
-    type = types.listOf types.str;
+    type = types.listOf userName;
     default = [ ];
     example = [ "alice" ];
     description = ''

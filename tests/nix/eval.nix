@@ -19,6 +19,7 @@ let
     modules = [
       { inherit (stub) options; }
       module
+      (stub.others or { })
       { services.zmqcat = settings; }
     ];
     specialArgs.pkgs.callPackage = _: _: fake package;

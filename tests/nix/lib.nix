@@ -36,6 +36,8 @@ let
         value = f name;
       }) names
     );
+  filterAttrs =
+    f: set: removeAttrs set (filter (name: !f name set.${name}) (attrNames set));
   hasPrefix = prefix: s: substring 0 (stringLength prefix) s == prefix;
   hasSuffix =
     suffix: s:
@@ -255,6 +257,7 @@ let
     inherit
       concatMap
       evalModules
+      filterAttrs
       genAttrs
       hasPrefix
       hasSuffix

@@ -118,6 +118,12 @@ in
     };
   };
 
+  # What the configuration around the module has.
+  others.users = {
+    users.bus.group = "people";
+    groups.people = { };
+  };
+
   shown = config: {
     units =
       builtins.listToAttrs (

@@ -5,12 +5,13 @@ The plists that come out are looked at key by key, say the same as launchd/*, an
 rendered/. Where ZMQCAT_NIXPKGS or NIX_PATH names a nixpkgs, all is evaluated with its lib too;
 where ZMQCAT_NIX_DARWIN or NIX_PATH (darwin=) names a nix-darwin, with its modules.
 """
-import json, os, plistlib, stat, subprocess, sys, unittest
+import json, os, plistlib, shlex, stat, subprocess, sys, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "macos"))
 import evaluate as ev, jobs
 from evaluate import CASES, GO_HUB, GO_SPOKE, HUB, KEY, LOCAL, SPOKE, harness
 from harness import BUILD, ROOT
+from rows import Rows, listen, mailbox
 
 NIXPKGS, DARWIN = ev.nixpkgs(), ev.named("ZMQCAT_NIX_DARWIN", "darwin")
 BUS = "/var/lib/zmqcat-bus/zmqcat.sock"
@@ -20,9 +21,24 @@ def setUpModule():
     ev.need_nix()
 
 
-class Shared:
+class Shared(Rows):
     maxDiff = None
     lib = None
+    system = "darwin"
+    refused_here = [
+        (listen("/" + "x" * 99), "cannot be", "at most 99 bytes"),
+        (listen("/srv/a", "/srv/a.ctl"), "is in the way", '"unix:///run/'),
+        (mailbox("/Users/me/m"), "cannot be written", "/var/lib/zmqcat/mailbox"),
+        (mailbox("/Volumes/disk"), "would belong", "/var/lib/zmqcat/mailbox"),
+        (HUB + 'logFile = "/var/lib/zmqcat/token";', "is for the daemon", "/logFile"),
+        (mailbox("/srv/m") + 'logFile = "/srv/m/log";', "mailbox names", "zmqcat/logFile"),
+        (HUB + 'group = "people"; socketUsers = [ "a" ];', "you decide who",
+         'group = "zmqcat"')]
+    wrong_here = [(HUB + "encryptedCredentials = true;", "encryptedCredentials' does not exist")]
+
+    def argv(self, evaluated):
+        (job,) = evaluated["plists"].values()
+        return shlex.split(job["ProgramArguments"][2].partition("exec ")[2])[1:]
 
     def evaluate(self, settings):
         return ev.evaluate(settings, system="darwin", lib=self.lib)
@@ -86,12 +102,14 @@ class Shared:
         odd = "/srv/a b$c'd\"e%f\\g"
         for settings, wanted in (
                 (HUB, []),
-                (HUB + "extraArgs = [ %s ];" % json.dumps(odd).replace("$", "\\$"), [odd]),
+                (HUB + "extraArgs = [ \"--name\" %s ];" % json.dumps(odd).replace("$", "\\$"),
+                 ["--name", odd]),
                 (HUB + 'allow = [ "%s" ]; allowFile = "/etc/a";' % KEY,
                  ["--allow", KEY, "--allow-file", "/etc/a"]),
                 (HUB + 'keyFile = "/run/k";', ["--key-file", "/run/k"]),
-                (SPOKE + 'forward = [ 5432 ]; extraArgs = [ "" "*" ];',
-                 ["--token-file", "/run/secrets/token", "--forward", "5432", "", "*"])):
+                (SPOKE + 'forward = [ 5432 ]; extraArgs = [ "--name" "" "--name" "*" ];',
+                 ["--token-file", "/run/secrets/token", "--forward", "5432", "--name", "",
+                  "--name", "*"])):
             self.assertEqual(self.command(settings)[1:], wanted, settings)
 
     def test_listen(self):
@@ -165,23 +183,14 @@ class Shared:
         self.assertEqual((job["StandardOutPath"], job["StandardErrorPath"]),
                          ("/var/log/z.log", "/var/log/z.log"))
 
-    def test_refused_with_what_to_write_instead(self):
-        store = "/nix/store/" + "0" * 32 + "-token"
-        for settings, what, instead in (
-                ('role = "spoke";', "tokenFile: a spoke needs", "tokenFile = "),
-                ('role = "spoke"; tokenFile = "%s";' % store, "everybody can read", '"/run/'),
-                ('role = "spoke"; tokenFile = toString %s;' % store, "everybody can", '"/run/'),
-                (HUB + "keyFile = %s;" % store, "everybody can read", '"/run/secrets/'),
-                (HUB + 'mailbox = "/Users/me/m";', "cannot be written", "/var/lib/zmqcat/mailbox"),
-                (HUB + 'listen = [ "/%s" ];' % ("x" * 99), "cannot be", "at most 99 bytes"),
-                (HUB + 'group = "people"; socketUsers = [ "a" ];', "you decide who",
-                 'group = "zmqcat"')):
-            refused = self.evaluate(settings)["refused"]
-            self.assertEqual(len(refused), 1, (settings, refused))
-            self.assertIn(what, refused[0])
-            self.assertIn(instead, refused[0])
+    def test_warnings(self):
         warned = self.accepted(HUB + 'openFirewall = true; listen = [ "0.0.0.0:7" ];')["warnings"]
+        self.assertEqual(len(warned), 1)
         self.assertIn("goes by programs", warned[0])
+        # The program of Go ran as root.
+        warned = self.accepted(GO_SPOKE)["warnings"]
+        self.assertEqual(len(warned), 2, warned)
+        self.assertIn('must belong to zmqcat: age.secrets.NAME.owner = "zmqcat"', warned[1])
 
 
 class Module(Shared, unittest.TestCase):

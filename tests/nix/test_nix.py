@@ -11,44 +11,10 @@ import evaluate as ev
 from evaluate import (CASES, GO_HUB, GO_SPOKE, HUB, HUB_ALL, KEY, LINUX, OTHER, SPOKE, SPOKE_ALL,
                       harness, keys, words)
 from harness import BUILD, ROOT
-from refused import Refused
+from rows import ARGUMENTS, OTHER_OPTIONS, Rows, listen, mailbox
 
 NIXPKGS = ev.nixpkgs()
 NOT_FOUND = "neither ZMQCAT_NIXPKGS nor NIX_PATH names a nixpkgs"
-# What each option alone makes of a hub's or a spoke's command line; None: something else.
-ALONE = {
-    "hub": {
-        "local": ("local = true;", ["--local"]),
-        "mailbox": ('mailbox = "/srv/m";', ["--mailbox", "/srv/m"]),
-        "fsync": ('fsync = "never";', ["--fsync", "never"]),
-        "allow": ('allow = [ "%s" ];' % KEY, ["--allow-file", "/etc/zmqcat/allow"]),
-        "allowFile": ('allowFile = "/etc/a";', ["--allow-file", "/etc/a"]),
-        "keyFile": ('keyFile = "/run/k";', ["--key-file", "%d/key"]),
-        "forward": ("forward = [ 80 ];", ["--forward", "80"]),
-        "derpMap": ('derpMap = "/srv/map";', ["--derp-map", "/srv/map"]),
-        "region": ('region = "r.example.org:444";', ["--region", "r.example.org:444"]),
-        "heartbeat": ('heartbeat = "-1";', ["--heartbeat", "-1"]),
-        "extraArgs": ('extraArgs = [ "--trace" "" ];', ["--trace", '""']),
-        "listen": ('listen = [ "/run/x" ];', []),
-        "compatSocket": ("compatSocket = true;", []),
-        "openFirewall": ('openFirewall = true; listen = [ "0.0.0.0:7" ];', []),
-        "user": ('user = "bus";', []),
-        "group": ('group = "people";', []),
-        "socketUsers": ('socketUsers = [ "alice" ];', []),
-        "package": ("package = { type = \"derivation\"; name = \"x\"; outPath = \"/x\"; };", []),
-    },
-    "spoke": {
-        "keyFile": ('keyFile = "/run/k";', ["--key-file", "%d/key"]),
-        "forward": ('forward = [ "8080:80" ];', ["--forward", "8080:80"]),
-        "derpMap": ('derpMap = "http://h/map";', ["--derp-map", "http://h/map"]),
-        "extraArgs": ('extraArgs = [ "--quiet" ];', ["--quiet"]),
-        "listen": ('listen = [ "/run/x" ];', []),
-        "compatSocket": ("compatSocket = true;", []),
-        "encryptedCredentials": ("encryptedCredentials = true;", []),
-    },
-}
-# Not alone, or not of a hub.
-OTHER_OPTIONS = {"enable", "role", "tokenFile", "encryptedCredentials"}
 
 
 def setUpModule():
@@ -60,10 +26,26 @@ def shipped(name):
         return f.read().replace("@BINDIR@", "/nowhere/bin")
 
 
-class Shared(Refused):
+class Shared(Rows):
     """What is evaluated with our lib, and with that of nixpkgs."""
     maxDiff = None
     lib = None
+    system = "nixos"
+    refused_here = [
+        (listen("/" + "x" * 107), "xxx", "at most 107 bytes"),
+        (listen("/run/zmqcat"), "is in the way", '"unix:///run/'),
+        (listen("/run/zmqcat/control.sock"), "is in the way", '"unix:///run/'),
+        (mailbox("/var/lib/zmqcat-bus"), "cannot be written", "/var/lib/zmqcat/mailbox"),
+        (HUB + "encryptedCredentials = true;", "encryptedCredentials: no file", "keyFile = "),
+        (HUB + 'encryptedCredentials = true; keyFile = "/var/lib/zmqcat/k";',
+         "encryptedCredentials: no file", "keyFile = "),
+        (HUB + 'user = "nobody2";', "nobody defines", "users.users.nobody2 = {"),
+        (SPOKE + 'group = "nobody2";', "nobody defines", "users.groups.nobody2 = { };")]
+    wrong_here = [(HUB + 'logFile = "/a";', "services.zmqcat.logFile' does not exist")]
+
+    def argv(self, evaluated):
+        unit = next(t for n, t in evaluated["units"].items() if n.endswith(".service"))
+        return keys(unit, "Service")["ExecStart"][0].split()[1:]
 
     def evaluate(self, settings, **more):
         return ev.evaluate(settings, lib=self.lib, **more)
@@ -83,12 +65,16 @@ class Shared(Refused):
     def warned(self, settings):
         return self.accepted(settings)["warnings"]
 
+    def disabled(self):
+        return ev.value(ev.expression("", lib=self.lib).replace("enable = true", "enable = false"))
+
     def test_disabled_sets_nothing(self):
-        e = ev.value(ev.expression("", lib=self.lib).replace("enable = true", "enable = false"))
-        empty = {"refused": [], "warnings": [], "packages": [], "units": {}, "services": {},
-                 "users": {"users": {}, "groups": {}}, "sockets": {}, "tmpfiles": {}, "ports": [],
-                 "etc": {}}
-        self.assertEqual(e, empty)
+        e = self.disabled()
+        users = e.pop("users")  # those of the configuration around
+        self.assertEqual((list(users["users"]), list(users["groups"])), (["bus"], ["people"]))
+        self.assertEqual(e, {"refused": [], "warnings": [], "packages": [], "units": {},
+                             "services": {}, "sockets": {}, "tmpfiles": {}, "ports": [],
+                             "etc": {}})
 
     def test_rendered(self):
         """A difference is reviewed, and accepted by `make accept-units`."""
@@ -100,36 +86,9 @@ class Shared(Refused):
                     with open(os.path.join(folder, name)) as f:
                         self.assertEqual(text, f.read(), "make accept-units? " + f.name)
 
-    def test_every_option_alone(self):
-        """Each says what it should, warns of nothing and changes something."""
-        for role, base in (("hub", HUB), ("spoke", SPOKE)):
-            rows = list(ALONE[role].items())
-            got = ev.evaluate_each([base] + [base + s for _, (s, _) in rows], lib=self.lib)
-            plain = got.pop(0)
-            for (name, (settings, argv)), e in zip(rows, got):
-                self.assertEqual((e["refused"], e["warnings"]), ([], []), settings)
-                unit = e["units"]["zmqcat-%s.service" % role]
-                self.assertEqual(keys(unit, "Service")["ExecStart"][0].split()[1:], argv, settings)
-                self.assertNotEqual(e, plain, name)
-
-    def test_every_two_options_together(self):
-        """No option takes anything from another."""
-        for role, base in (("hub", HUB), ("spoke", SPOKE)):
-            table = {n: row for n, row in ALONE[role].items() if n != "local"}
-            names = list(table)
-            pairs = [(a, b) for a in names for b in names if names.index(a) < names.index(b)
-                     and {a, b} not in ({"listen", "openFirewall"}, {"allow", "allowFile"})]
-            got = ev.evaluate_each([base + table[a][0] + table[b][0] for a, b in pairs],
-                                   lib=self.lib)
-            for (a, b), e in zip(pairs, got):
-                self.assertEqual((e["refused"], e["warnings"]), ([], []), (a, b))
-                unit = keys(e["units"]["zmqcat-%s.service" % role], "Service")
-                self.assertEqual(sorted(unit["ExecStart"][0].split()[1:]),
-                                 sorted(table[a][1] + table[b][1]), (a, b))
-
     def test_every_option_is_described(self):
         shown = ev.options(self.lib)
-        self.assertEqual(set(shown), set(ALONE["hub"]) | OTHER_OPTIONS)
+        self.assertEqual(set(shown), set(self.alone("hub")) | OTHER_OPTIONS)
         for name, option in shown.items():
             self.assertGreater(len(option.pop("description")), 20, name)
             self.assertEqual(option, {"type": True, "example": True, "default": True}, name)
@@ -172,7 +131,8 @@ class Shared(Refused):
                  "--allow %s --allow-file /etc/a" % KEY),
                 (HUB + 'heartbeat = "";', ""),
                 (HUB + "region = 3;", "--region 3"),
-                (HUB + 'extraArgs = [ "a b" "%h" "$x" "\\\\" ];', '"a b" "%%h" "$$x" "\\\\"'),
+                (HUB + 'extraArgs = [ "--name" "a b" "--name" "%h$x" "--name=\\\\" ];',
+                 '--name "a b" --name "%%h$$x" "--name=\\\\"'),
                 (SPOKE, ""),
                 (SPOKE + 'keyFile = "/var/lib/zmqcatx";', "--key-file %d/key")):
             self.assertEqual(self.command(settings), wanted.split(), settings)
@@ -240,15 +200,17 @@ class Shared(Refused):
         e = self.accepted(HUB + 'socketUsers = [ "alice" ];')
         self.assertEqual(e["users"]["users"]["zmqcat"]["group"], "zmqcat")
         self.assertTrue(e["users"]["users"]["zmqcat"]["isSystemUser"])
-        self.assertEqual(e["users"]["groups"], {"zmqcat": {"members": ["alice"]}})
+        self.assertEqual(e["users"]["groups"]["zmqcat"], {"members": ["alice"]})
         e = self.accepted(HUB + 'user = "bus"; group = "people";')
-        self.assertEqual((e["users"]["users"], e["users"]["groups"]), ({}, {}))
+        self.assertEqual(e["users"], self.disabled()["users"])
         service = keys(e["units"]["zmqcat-hub.service"], "Service")
         socket = keys(e["units"]["zmqcat-hub.socket"], "Socket")
         self.assertEqual((service["User"], service["Group"], socket["SocketGroup"]),
                          (["bus"], ["people"], ["people"]))
         e = self.accepted(HUB + 'group = "people"; socketUsers = [ "alice" ];')
         self.assertEqual(e["users"]["groups"], {"people": {"members": ["alice"]}})
+        e = self.accepted(HUB + 'group = "others"; socketUsers = [ "alice" ];')
+        self.assertEqual(e["users"]["groups"]["others"], {"members": ["alice"]})
 
     def streams(self, settings):
         unit = self.accepted(settings)["units"]["zmqcat-hub.socket"]
@@ -318,6 +280,13 @@ class Shared(Refused):
             self.assertEqual(len(warned), 1, (settings, warned))
             self.assertIn(what, warned[0])
 
+    def test_a_second_unit_beside_the_alias(self):
+        """As an agenix user of the Go program may have written it."""
+        e = self.evaluate(SPOKE, module="{ imports = [ %s/nix/nixos.nix ]; config = { "
+                          'systemd.services.zmqcat.restartTriggers = [ "x" ]; }; }' % ROOT)
+        self.assertEqual(len(e["refused"]), 1)
+        self.assertIn("Write\nsystemd.services.zmqcat-spoke.", e["refused"][0])
+
     def test_other_modules_may_override(self):
         e = self.accepted(HUB, module="{ lib, ... }: { imports = [ %s/nix/nixos.nix ]; config = { "
                           "systemd.services.zmqcat-hub.serviceConfig.WatchdogSec = "
@@ -351,16 +320,31 @@ class Module(Shared, unittest.TestCase):
     def test_programs_take_the_arguments(self):
         """--help comes last, so all before it was looked at."""
         for settings in (HUB_ALL, SPOKE_ALL, HUB + "local = true;",
-                         *(HUB + s for s, _ in ALONE["hub"].values())):
+                         *(HUB + s for s, _ in self.alone("hub").values())):
             line = self.service(settings)["ExecStart"][0].replace("%d", "/run").replace("%%", "%")
             argv = json.loads(ev.nix("python3", "-c", "import json, shlex, sys; "
                                      "print(json.dumps(shlex.split(sys.argv[1])))",
                                      line.replace("$$", "$")).stdout)
-            if argv[-1] == "":  # an argument that is no option
-                argv.pop()
             got = subprocess.run([os.path.join(BUILD, os.path.basename(argv[0])), *argv[1:],
                                   "--help"], text=True, capture_output=True)
             self.assertEqual((got.returncode, got.stderr), (0, ""), argv)
+
+    def test_arguments_are_those_of_the_daemons(self):
+        """The tables of arguments.nix have each option of --help, and what the daemon takes."""
+        for role, line in ARGUMENTS.items():
+            program = os.path.join(BUILD, "zmqcat-" + role)
+            said = subprocess.run([program, "--help"], text=True, capture_output=True).stdout
+            shown = {name: value != "" for name, value in
+                     re.findall(r"(?m)^  --([a-z-]+)( [^ ])?", said) if name != "help"}
+            table = ev.value("builtins.mapAttrs (_: v: v != null) "
+                             "(import %s/nix/arguments.nix).options.%s" % (ROOT, role))
+            self.assertEqual(table, shown)
+            self.assertEqual(set(re.findall(r"--([a-z-]+)", line)), set(shown))
+            argv = line.split()
+            self.assertEqual(ev.value("(import %s/nix/arguments.nix).unknown \"%s\" %s" % (
+                ROOT, role, json.dumps(argv).replace(",", ""))), [])
+            got = subprocess.run([program, *argv, "--help"], text=True, capture_output=True)
+            self.assertEqual((got.returncode, got.stderr), (0, ""))
 
     def test_files_that_are_no_secret_may_come_from_the_configuration(self):
         folder = harness.tempdir()
@@ -409,7 +393,7 @@ if NIXPKGS:
                         (lib.optionAttrSetToDocList evaluated.options.services.zmqcat))"""
                              % (NIXPKGS, ev.HERE, ROOT))
             self.assertEqual({o["name"].split(".")[-1] for o in shown},
-                             set(ALONE["hub"]) | OTHER_OPTIONS)
+                             set(self.alone("hub")) | OTHER_OPTIONS)
             for option in shown:
                 self.assertNotIn("unspecified", option["type"])
 else:
