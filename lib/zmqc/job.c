@@ -215,8 +215,10 @@ void zc_job_start(struct zc_broker *b, struct zc_session *s, const struct zc_msg
     j->with_max = (m->has & ZC_MSG_HAS_MAX) != 0;
     j->left = j->with_max ? (uint64_t)m->max : kind == ZC_JOB_PEEK ? 1 : UINT64_MAX;
     /* Two moves in opposite directions would else carry the same messages for ever. */
-    if (kind == ZC_JOB_MOVE && j->left > from->queued + from->delayed)
+    if (kind == ZC_JOB_MOVE && j->left > from->queued + from->delayed) {
+        j->spare = j->left - (from->queued + from->delayed);
         j->left = from->queued + from->delayed;
+    }
     if (kind == ZC_JOB_PEEK && !zc_job_peek_collect(b, j)) {
         zc_reply_err(b, s, m->id, "unavailable", ZC_OP_NO_MEMORY);
         zc_job_free(b, j);

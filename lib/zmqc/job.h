@@ -46,6 +46,7 @@ struct zc_job {
     bool with_max, reading, dead;
     bool stopped; /* nothing more is to be done */
     uint64_t limit, left, count;
+    uint64_t spare;  /* MOVE: so much may be added to left */
     uint64_t ticket; /* of what was journaled last */
     int err;         /* negative zc_err: why it stopped */
     /* The body that was read; for a move, that of message body_seq; for PUB what is published,
@@ -69,6 +70,9 @@ struct zc_job {
     uint8_t id[];
 };
 
+/* m comes into its mailbox, or comes back, and not from another one: moves out of it that began
+ * later than it was put take it as well. */
+void zc_job_move_more(const struct zc_message *m);
 /* A publication into all mailboxes that are bound to its topic, to subscribers, and its answer. */
 void zc_job_pub_start(struct zc_broker *b, struct zc_session *s, const struct zc_pub *pub);
 /* More is on disk. */

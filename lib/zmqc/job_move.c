@@ -51,6 +51,18 @@ static bool move_one(struct zc_broker *b, struct zc_job *j, struct zc_message *m
     return true;
 }
 
+void zc_job_move_more(const struct zc_message *m)
+{
+    const struct zc_list *moves = &m->mailbox->moves;
+    for (struct zc_list *l = moves->next; l != moves; l = l->next) {
+        struct zc_job *j = ZC_CONTAINER(l, struct zc_job, in_moves);
+        if (m->seq >= j->limit || j->spare == 0)
+            continue;
+        j->spare--;
+        j->left++;
+    }
+}
+
 bool zc_job_move_step(struct zc_broker *b, struct zc_job *j)
 {
     struct zc_message *found[ZC_JOB_STEP];

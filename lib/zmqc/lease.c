@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "zmqc/job.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
 #include "zmqc/scope.h"
@@ -183,6 +184,7 @@ void zc_lease_return(struct zc_broker *b, struct zc_delivery *d, int64_t delay_m
         m->due = zc_mono_add_ms(b->now.mono, delay_ms);
         zc_message_store_state(b, m, b->now.wall.ms + delay_ms);
     }
+    zc_job_move_more(m);
     zc_message_show(b, m);
 }
 

@@ -6,6 +6,7 @@
 
 #include "zmqc/binding.h"
 #include "zmqc/gift.h"
+#include "zmqc/job.h"
 #include "zmqc/message.h"
 #include "zmqc/reply.h"
 #include "zmqc/rest.h"
@@ -129,6 +130,12 @@ static void removal_synced(struct zc_broker *b, struct zc_message *m)
         zc_message_free(b, m);
 }
 
+static void put_synced(struct zc_broker *b, struct zc_message *m)
+{
+    zc_job_move_more(m);
+    zc_message_show(b, m);
+}
+
 void zc_settle_synced(struct zc_broker *b, uint64_t ticket)
 {
     while (b->entries_len > 0 && b->entries[b->entries_first].ticket <= ticket) {
@@ -140,7 +147,7 @@ void zc_settle_synced(struct zc_broker *b, uint64_t ticket)
         else if (e.message->moving)
             zc_transfer_done(b, e.message);
         else if (e.put)
-            zc_message_show(b, e.message);
+            put_synced(b, e.message);
         else
             removal_synced(b, e.message);
     }
@@ -175,6 +182,7 @@ void zc_settle_failed(struct zc_broker *b, uint64_t ticket)
         m->taken = false;
         set_orphan(b, m, false);
         zc_message_recall_id(b, m);
+        zc_job_move_more(m);
         zc_message_show(b, m);
     }
     /* Only now: what is stored again has a ticket above the failed ones. */

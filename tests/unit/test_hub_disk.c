@@ -349,6 +349,37 @@ TEST(a_move_overtakes_a_read)
     }
 }
 
+/* What comes back while a move works does not take the place of what was there. */
+TEST(a_move_takes_what_comes_back_as_well)
+{
+    static const char *const moves[] = {
+        "{\"op\":\"move\",\"id\":\"m\",\"name\":\"a\",\"to\":\"b\"}",
+        "{\"op\":\"move\",\"id\":\"m\",\"name\":\"a\",\"to\":\"b\",\"max\":9}",
+        "{\"op\":\"move\",\"id\":\"m\",\"name\":\"a\",\"to\":\"b\",\"max\":2}",
+    };
+    for (int i = 0; i < 3; i++) {
+        disk = (struct fd){.seed = 6};
+        open_hub();
+        struct zc_session *other = bus_attach();
+        call("{\"op\":\"put\",\"id\":\"x\",\"name\":\"a\",\"text\":\"m01 \"}");
+        call("{\"op\":\"put\",\"id\":\"y\",\"name\":\"a\",\"text\":\"m02 \"}");
+        call("{\"op\":\"put\",\"id\":\"z\",\"name\":\"a\",\"text\":\"m03 \",\"delay\":60}");
+        bus_send(other, "{\"op\":\"reserve\",\"id\":\"r\",\"name\":\"a\"}");
+        pump();
+        CHECK(strstr(bus_recv(other), "m01") != NULL);
+        hold_reads = true;
+        bus_send(client, moves[i]);
+        pump();
+        CHECK_INT(held_count, 1);
+        zc_hub_detach(bus_hub, other, bus_now);
+        pump();
+        release_reads(false);
+        CHECK(strstr(bus_recv(client), i < 2 ? "\"count\":3" : "\"count\":2") != NULL);
+        close_hub();
+        fd_done(&disk);
+    }
+}
+
 /* A peek whose reads are slow, while all that it shows is copied elsewhere. */
 TEST(a_peek_shows_what_moved_meanwhile)
 {
