@@ -30,7 +30,7 @@ static bool surely_held(const struct world *w, const struct item *item)
 
 bool hold_may_be_held(const struct item *item, int64_t since)
 {
-    return item->lease_max > 0 && item->lease_max + SECOND >= since;
+    return (item->lease_max > 0 && item->lease_max + SECOND >= since) || item->back_at >= since;
 }
 
 bool hold_is_quiet(const struct world *w)
@@ -116,6 +116,7 @@ void hold_ok(struct world *w, struct conn *c, const struct want *want)
     item->ending--;
     item->held = false;
     item->lease_max = 0;
+    item->back_at = world_ns(w);
     item->loose = true;
     item->due_at = want->at + want->delay_ms * MS;
     item->due_life = w->lives;

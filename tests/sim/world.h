@@ -170,6 +170,7 @@ struct item {
     bool maybe_gone; /* an ack of it has no answer */
     uint64_t held_idx, taken_idx;
     int64_t lease_min, lease_max; /* the last lease ends between these; 0: there is none */
+    int64_t back_at;              /* the last time that it was given back, as was seen */
     int64_t delay_ms, due_at;     /* of its put; not before, in this life of the hub */
     uint64_t due_life, due_idx;   /* since when that is so */
     int64_t wall_moved;           /* what w->wall_moved was when it was put */
