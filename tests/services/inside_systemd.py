@@ -261,6 +261,16 @@ def check_crash_comes_back():
     equal(take("crash")["text"], "x")
 
 
+def check_crashes_do_not_add_up():
+    """systemd would give up after five starts in ten seconds."""
+    for _ in range(7):
+        pid = show("MainPID")
+        os.kill(int(pid), 9)
+        wait_for(lambda p=pid: show("ActiveState") == "active" and show("MainPID") != p, 10)
+    assert put("crashes", "x")
+    equal(take("crashes")["text"], "x")
+
+
 def one_attempt_and_no_storm(option, status):
     """One attempt. Clients that knock bring another one every few seconds, with the same line; the
     sockets stay, and the clients are served as soon as the mistake is mended."""
@@ -378,6 +388,13 @@ def check_spoke_restarts_with_its_key():
     key = os.stat("/var/lib/zmqcat/spoke.key")
     equal((stat.S_IMODE(key.st_mode), key.st_uid), (0o600, pwd.getpwnam("zmqcat").pw_uid))
     equal(stat.S_IMODE(os.stat("/var/lib/zmqcat").st_mode), 0o700)
+
+
+def check_restarts_of_the_spoke_do_not_add_up():
+    for _ in range(7):
+        systemctl("restart", SPOKE)
+    assert put("jobs", "after all")
+    equal(take("jobs")["text"], "after all")
 
 
 def check_spoke_shows_no_secret():
