@@ -276,13 +276,15 @@ class Notify(Case):
             self.notify.recv(4096)
 
     def test_watchdog(self):
-        self.started(WATCHDOG_USEC="400000")
-        self.until("READY=1")
+        """Fed twice in its time: once late does not kill."""
+        self.started(WATCHDOG_USEC="2000000")
+        self.until("WATCHDOG=1")
         start = time.monotonic()
-        for _ in range(5):
+        for _ in range(2):
             self.until("WATCHDOG=1")
-        self.assertLess(time.monotonic() - start, 2 * SLOW)
-        self.assertGreater(time.monotonic() - start, 0.5)
+        took = time.monotonic() - start
+        self.assertGreater(took, 1.5)
+        self.assertLess(took, 3.7)
         self.stop()
 
     def test_no_watchdog_unless_asked(self):
@@ -312,9 +314,14 @@ class Journal(Case):
         self.assertIn("<4>zmqcat: no control socket", self.logged())
 
     def test_none_when_it_is_not(self):
-        self.start([self.unix()], "bus", env={"JOURNAL_STREAM": "1:1"})
-        self.assertTrue(self.alive(self.path("u")))
-        self.stop()
+        """As of a hub whose stderr somebody has sent elsewhere, perhaps on the same disk."""
+        with open(self.log, "ab"):
+            st = os.stat(self.log)
+        for n, stream in enumerate(("1:1", "%d:1" % st.st_dev, "1:%d" % st.st_ino, "x", "")):
+            name = "u%d" % n
+            self.start([self.unix(name)], "bus", env={"JOURNAL_STREAM": stream})
+            self.assertTrue(self.alive(self.path(name)))
+            self.stop()
         self.assertNotIn("<", self.logged())
 
 

@@ -57,6 +57,33 @@ class Tokens(Case):
         write_file(path, "nonsense\n")
         self.assertEqual(s.proc.wait(10 * harness.SLOW), 78)
 
+    def test_a_late_token_is_not_judged_while_it_is_written(self):
+        """What is no token at one look, a second apart, may be one at the next."""
+        h = self.tunnel_hub(self.r)
+        for _ in range(5):
+            path = os.path.join(tempdir(), "late")
+            s = self.spoke(path)
+            wait_for(lambda: "waiting for it" in s.logged())
+            began = time.monotonic()
+            write_file(path, h.token()[:40])
+            time.sleep(0.9)
+            write_file(path, h.token() + "\n")
+            if time.monotonic() - began < 0.98:
+                s.joined()
+                return
+            s.stop()
+        self.fail("this machine is too slow for it")
+
+    def test_a_token_for_all_to_read_brings_a_warning(self):
+        h = self.tunnel_hub(self.r)
+        path = self.token_file(h.token())
+        for mode, warned in ((0o644, 1), (0o640, 0)):
+            os.chmod(path, mode)
+            s = self.spoke(path)
+            s.joined()
+            self.assertEqual(s.logged().count("can be read by everybody on this host"), warned)
+            s.stop()
+
     def test_credential(self):
         h = self.tunnel_hub(self.r)
         path = self.token_file(h.token() + "\n")
