@@ -516,6 +516,8 @@ def check_h12_no_core():
     systemctl("restart", HUB, spoke_c.unit)
     for unit in (HUB, spoke_c.unit) + (("dumps.service",) if mine else ()):
         pid = show("MainPID", unit)
+        # Else a program that the kernel pipes cores to would have one, whatever the limit.
+        equal(os.stat("/proc/%s/mem" % pid).st_uid, 0)
         os.kill(int(pid), signal.SIGQUIT)
         wait_for(lambda u=unit, p=pid: show("ExecMainPID", u) != p or
                  show("ExecMainCode", u) != "0", 20)

@@ -1,5 +1,5 @@
 """Which spokes a hub lets in."""
-import os, signal, stat, sys
+import os, shutil, signal, stat, subprocess, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -21,6 +21,21 @@ class Access(Case):
         before = read_file(self.key)
         self.assertEqual(cli("keygen", "--hub", self.key).returncode, 1)
         self.assertEqual(read_file(self.key), before)
+
+    def test_a_key_is_on_disk_before_it_has_its_name(self):
+        """After a power cut there is a whole one, or none."""
+        if shutil.which("strace") is None:
+            harness.skip("no strace")
+        folder = tempdir()
+        argv = ["strace", "-qq", "-o", folder + "/trace", "-e", "trace=write,fsync,linkat,renameat",
+                harness.CLI, "keygen", folder + "/key"]
+        env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")  # it does not look under strace
+        subprocess.run(argv, env=env, check=True, stdout=subprocess.DEVNULL)
+        lines = read_file(folder + "/trace").decode().splitlines()
+        named = next(i for i, l in enumerate(lines) if l.startswith(("linkat(", "renameat(")))
+        before, after = ([l.split("(")[0] for l in part] for part in (lines[:named], lines[named:]))
+        self.assertEqual(before[-2:], ["write", "fsync"], lines)
+        self.assertIn("fsync", after, lines)
 
     def test_only_listed_spokes_come_in(self):
         h = self.tunnel_hub(self.r, "--allow", self.node)
