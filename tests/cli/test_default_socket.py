@@ -7,7 +7,7 @@ import os, shutil, socket, subprocess, sys, threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
-from harness import CLI, SLOW, tempdir
+from harness import CLI, SLOW, read_file, tempdir
 
 # Another run of these tests at the same time has other ids.
 CALLER = 20000 + 3 * os.getpid() % 30000
@@ -85,9 +85,10 @@ class DefaultSocket(harness.Case):
         self.addCleanup(s.close)
         return s
 
-    def z(self, *args, system=None, **env):
-        """The command as CALLER; `system`: a socket that stands at the system's path."""
-        prepare = "mount -t tmpfs none /run && chmod 755 /run"
+    def z(self, *args, system=None, more="", **env):
+        """The command as CALLER; `system`: a socket that stands at the system's path; `more`: what
+        root does before it, in the mount namespace of the command."""
+        prepare = "mount -t tmpfs none /run && chmod 755 /run" + more
         if system:
             prepare += " && mkdir /run/zmqcat && ln -s %s %s" % (system, SYSTEM)
         drop = "exec setpriv --reuid %d --regid %d --clear-groups \"$@\"" % (CALLER, CALLER)
@@ -169,6 +170,39 @@ class DefaultSocket(harness.Case):
         own = self.squat(DEFAULT, CALLER)
         self.assertEqual(self.z("ping").returncode, 1)  # it does not answer, but it was asked
         self.assertIn(b"hello", own.got)
+
+    def test_h14_a_socket_of_the_service_user_is_used(self):
+        """That user is zmqcat; a uid that any other name has is a stranger's."""
+        squatter = self.squat(os.path.join(self.dir, "sys"))
+        others = [l for l in read_file("/etc/passwd").splitlines() if not l.startswith(b"zmqcat")]
+        for name, trusted in ((b"zmqcat", True), (b"zmqcatx", False)):
+            lines = others + [b"%s:x:%d:%d::/:/bin/false\n" % (name, STRANGER, STRANGER)]
+            passwd = harness.write_file(self.dir + "/passwd", b"\n".join(lines), 0o644)
+            got = self.z("ping", system=squatter.path,
+                         more=" && mount --bind %s /etc/passwd" % passwd)
+            self.assertEqual(got.returncode, 1)  # it does not answer, but it was asked
+            self.assertEqual((b"hello" in squatter.got, b"uid %d" % STRANGER in got.stderr),
+                             (trusted, not trusted), got.stderr)
+            squatter.got = b""
+
+    def test_token_of_a_system_hub_that_does_not_answer(self):
+        """`token` reads its file, if it may; `rotate`, and who names an address, ask a hub."""
+        file = os.path.join(self.dir, "t")
+        for text, mode, args, want in (
+                (b"tcAAAA\n", "644", ["token"], b"tcAAAA\n"), (b"tcB", "644", ["token"], b"tcB\n"),
+                (b"tcAAAA\n", "600", ["token"], None), (b"\n", "644", ["token"], None),
+                (b"", "644", ["token"], None), (b"tcAAAA\n", "644", ["rotate"], None),
+                (b"tcAAAA\n", "644", ["token", "--listen", self.dir + "/s"], None),
+                (b"tcAAAA\n", "644", ["token", "--control", self.dir + "/s"], None)):
+            with self.subTest(args=args, text=text, mode=mode):
+                harness.write_file(file, text)
+                got = self.z(*args, more=" && mount -t tmpfs none /var/lib && mkdir "
+                             "/var/lib/zmqcat && install -m %s %s /var/lib/zmqcat/token"
+                             % (mode, file))
+                self.assertEqual((got.returncode, got.stdout), (1, b"") if want is None
+                                 else (0, want), got.stderr)
+                named = self.dir + "/s" if len(args) > 1 else "/run/zmqcat/control.sock"
+                self.assertEqual(named.encode() in got.stderr, want is None, got.stderr)
 
     def test_the_systems_socket_comes_first(self):
         system = self.hub("--socket-mode", "0666")
