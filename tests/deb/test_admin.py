@@ -122,6 +122,27 @@ class Nix(unittest.TestCase):
         self.assertNotEqual(ev.value(ev.expression("", module="(%s)" % module))["refused"], [])
 
 
+    def test_flake_of_a_host(self):
+        """It evaluates, and what it takes from our flake is there."""
+        (lines,) = shown("nix", "flake")
+        flake = "\n".join(lines).replace("./configuration.nix", '"configuration"')
+        ours = ("let ours = (import %s/flake.nix).outputs "
+                "{ self = { }; nixpkgs.lib.genAttrs = _: _: { }; }; in " % ROOT)
+        got = ev.value(ours + "map (m: map toString (m.imports or [ m ])) ((%s).outputs { "
+                       "zmqcat = ours; nixpkgs.lib.nixosSystem = a: a; "
+                       "}).nixosConfigurations.myhost.modules" % flake)
+        self.assertEqual(got, [["configuration"], [ROOT + "/nix/nixos.nix"]])
+        names = set(re.findall(r"zmqcat\.(\w+Modules\.default)", self.section("### NixOS")))
+        self.assertEqual(names, {"nixosModules.default", "darwinModules.default"})
+        for name in names:
+            self.assertIs(ev.value(ours + "ours.%s ? imports" % name), True)
+        for name in re.findall(r"(?m)inputs\.zmqcat\.inputs\.(\w+)", flake):
+            self.assertIs(ev.value("(import %s/flake.nix).inputs ? %s" % (ROOT, name)), True)
+
+    def section(self, heading):
+        return text().split(heading + "\n")[1].split("\n#")[0]
+
+
 class Words(unittest.TestCase):
     """What is told beside the commands."""
 
@@ -148,7 +169,7 @@ class Words(unittest.TestCase):
 
     def test_every_fence_is_known(self):
         marks = {" ".join(m) for m, _ in blocks(text())}
-        self.assertEqual(marks, {"sh debian", "sh macos", "nix nixos", "nix darwin"})
+        self.assertEqual(marks, {"sh debian", "sh macos", "nix flake", "nix nixos", "nix darwin"})
 
     def test_macos_names_what_is_installed(self):
         lines = "\n".join("\n".join(b) for b in shown("sh", "macos"))
