@@ -271,6 +271,16 @@ class Rows:
             self.assertIn(what, e["refused"][0], settings)
             self.assertIn(instead, e["refused"][0], settings)
 
+    def test_places_that_are_not_for_the_service(self):
+        """Each of them: those that it does not see, and those of the system."""
+        hidden = "/Users /dev /home /proc /root /sys /tmp /var/tmp".split()
+        system = """/Library /System /bin /boot /etc /lib /lib64 /private /run /sbin /usr
+            /var/lib/nixos /var/lib/private /var/lib/systemd /var/lib/zmqcat-bus /var/run""".split()
+        rows = [HUB + 'allowFile = "%s/x/y";' % d for d in hidden]
+        rows += [HUB + 'mailbox = "%s/x/y";' % d for d in hidden + system]
+        for settings, e in zip(rows, self.evaluate_each(rows)):
+            self.assertEqual(len(e["refused"]), 1, (settings, e["refused"]))
+
     def test_wrong_types(self):
         for settings, what in WRONG_TYPES + self.wrong_here:
             got = ev.instantiate(ev.expression(settings, lib=self.lib, system=self.system))
