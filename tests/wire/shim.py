@@ -1,9 +1,10 @@
-"""A shim under libc that delays calls of the hub on its log, or lets them fail."""
+"""A shim under libc that delays calls of the hub on its log, or lets them, or accept4, fail."""
 import mmap, os, struct, subprocess
 
 import harness
 
-# Stands between the hub and libc for log segments only; the test turns its knobs while it runs.
+# Stands between the hub and libc for log segments and accept4 only; the test turns its knobs while
+# it runs.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,6 +14,7 @@ SHIM = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@ static volatile struct {
     int sync_ms, sync_fail, write_fail, write_errno, write_short; /* set by the test */
     int syncs, writes, syncing, failed;                          /* seen */
     int link_fail, unlink_fail, rename_fail, close_fail, no_link; /* set by the test */
+    int accept_fail, accept_errno, accept_loses;                  /* set by the test */
 } *k;
 
 __attribute__((constructor)) static void start(void)
@@ -151,9 +154,21 @@ int close(int fd)
     errno = EIO; /* it is closed all the same */
     return -1;
 }
+int accept4(int fd, struct sockaddr *a, socklen_t *n, int flags)
+{
+    REAL(accept4);
+    if (!k || k == MAP_FAILED || !count(&k->accept_fail))
+        return real(fd, a, n, flags);
+    if (k->accept_loses)
+        close(real(fd, a, n, flags)); /* nobody was there any more */
+    __sync_fetch_and_add(&k->failed, 1);
+    errno = k->accept_errno;
+    return -1;
+}
 """
 KNOBS = ("sync_ms sync_fail write_fail write_errno write_short syncs writes syncing failed "
-         "link_fail unlink_fail rename_fail close_fail no_link").split()
+         "link_fail unlink_fail rename_fail close_fail no_link "
+         "accept_fail accept_errno accept_loses").split()
 
 
 class Shim:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """More faults that people met, acted out on a hub: work that takes long or kills its worker, bits
-that turn over, disks that fail at each call. Time is scaled."""
+that turn over, disks that fail at each call, accept that fails. Time is scaled."""
 import errno, functools, glob, os, random, signal, sys, threading, time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -257,6 +257,49 @@ class H8(harness.Case):
 
     def test_H8_a_write_is_short(self):
         self.fail_each("write_short")
+
+
+class H15(harness.Case):
+    """What accept says of one connection, or of the whole system for a moment, ends nothing."""
+
+    def setUp(self):
+        self.shim = Shim()
+        self.h = self.hub(env=self.shim.env)
+        self.calm = self.conn(self.h)
+        self.calm.sync()
+
+    def served(self, c):
+        start = time.monotonic()
+        c.sync()
+        self.calm.sync()
+        return time.monotonic() - start
+
+    def test_H15_a_connection_that_is_gone_again_is_no_reason_to_rest(self):
+        self.shim.accept_loses = 1
+        for number in (errno.ECONNABORTED, errno.EPROTO, errno.EINTR):
+            self.shim.accept_errno, self.shim.accept_fail = number, 1
+            lost = self.conn(self.h)
+            self.assertLess(self.served(self.conn(self.h)), 0.2 * SLOW, number)
+            self.assertTrue(lost.closed())
+            self.assertEqual(self.shim.accept_fail, 0)
+        self.assertEqual(self.shim.failed, 3)
+        self.assertNotIn("new connections wait", self.h.logged())
+
+    def test_H15_a_system_without_descriptors_is_waited_for(self):
+        """And asked again a few times a second, not in a loop."""
+        for number in (errno.ENFILE, errno.EMFILE, errno.ENOMEM):
+            self.shim.accept_errno, self.shim.accept_fail = number, -1
+            start, failed = time.monotonic(), self.shim.failed
+            waiting = self.conn(self.h, timeout=20 * SLOW)
+            waiting.send(v=1, op="ping", id="p")
+            for _ in range(5):
+                time.sleep(0.2)
+                self.calm.sync()
+            most = 2 + 4 * (time.monotonic() - start)
+            self.assertIn(self.shim.failed - failed, range(2, int(most) + 1))
+            self.shim.accept_fail = 0
+            self.assertEqual(waiting.recv()["op"], "pong")
+        self.assertEqual(self.h.logged().count("new connections wait"), 1)
 
 
 if __name__ == "__main__":
