@@ -196,15 +196,17 @@ static void offer_argument(const struct line *l)
 static void offer_daemon_options(const struct line *l)
 {
     bool hub = strcmp(l->verb->name, "serve") == 0;
-    char text[256], name[64], last[64] = "";
+    char text[256], name[64], other[64], last[64] = "";
     FILE *help = popen(hub ? "zmqcat-hub --help 2>&1" : "zmqcat-spoke --help 2>&1", "r");
     while (help != NULL && fgets(text, sizeof text, help) != NULL) {
-        if (sscanf(text, "  %63[a-z-]", name) != 1 || !starts(name, "--") ||
-            strcmp(name, last) == 0)
+        int names = sscanf(text, "  %63[a-z-], %63[a-z-]", name, other);
+        if (names < 1 || !starts(name, "--") || strcmp(name, last) == 0)
             continue;
         strcpy(last, name);
         if (starts(name, l->current))
             puts(name);
+        if (names == 2 && starts(other, l->current))
+            puts(other);
     }
     if (help != NULL)
         pclose(help);
