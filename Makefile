@@ -308,7 +308,20 @@ D = $(DESTDIR)
 .PHONY: install uninstall install-launchd uninstall-launchd
 # The system's cache of libraries, when it is the system that we install into.
 LDCONFIG = $(if $(DESTDIR),,@[ $$(id -u) != 0 ] || ! command -v ldconfig >/dev/null || ldconfig)
-install: all $(LAUNCHD:%=install-%) ## install under DESTDIR and PREFIX
+# They stand in recipes, units and other files as they are.
+PLACES = $(BINDIR) $(LIBDIR) $(INCLUDEDIR) $(DATADIR) $(MANDIR) $(PKGCONFIGDIR) $(UNITDIR) \
+	$(SYSUSERSDIR) $(TMPFILESDIR)
+.PHONY: places
+places: export ROOT_OF = $(D)
+places: export PLACES_OF = $(PLACES)
+places:
+	@good=y; set -f; set -- $$PLACES_OF; [ $$# = 9 ] || good=; \
+	case $$ROOT_OF in *[[:space:]]*) good= ;; esac; \
+	for p; do case $$p in /*) ;; *) good= ;; esac; done; \
+	! printf %s "$$ROOT_OF$$*" | LC_ALL=C grep -q '[][$$&|\\;()<>*?{}!#%^"`'"'"']' || good=; \
+	[ -n "$$good" ] || { echo 'make: DESTDIR and PREFIX may have no blanks and nothing that a' \
+		'shell or systemd takes for something else, and PREFIX begins with a /' >&2; exit 1; }
+install: places all $(LAUNCHD:%=install-%) ## install under DESTDIR and PREFIX
 	$(INSTALL) -d $(D)$(BINDIR) $(D)$(LIBDIR) $(D)$(PKGCONFIGDIR) $(D)$(INCLUDEDIR)
 	$(INSTALL) -m 755 $(PROGRAMS) $(D)$(BINDIR)
 	$(INSTALL) -m 644 $(STATIC) $(SHARED) $(D)$(LIBDIR)
@@ -333,7 +346,7 @@ ifeq ($(SERVICE),systemd)
 		$(INSTALL) -m 644 $$u $(D)$(TMPFILESDIR)/$${n%.tmpfiles}.conf || exit 1; done
 endif
 	$(LDCONFIG)
-uninstall: $(LAUNCHD:%=uninstall-%) ## remove what `make install` installed
+uninstall: places $(LAUNCHD:%=uninstall-%) ## remove what `make install` installed
 	rm -f $(PROGRAMS:$(B)/%=$(D)$(BINDIR)/%) $(D)$(INCLUDEDIR)/zmqcat.h \
 		$(D)$(LIBDIR)/libzmqcat.a $(D)$(LIBDIR)/$(SOFILE) $(D)$(LIBDIR)/$(SONAME) \
 		$(D)$(LIBDIR)/$(SOLINK) $(D)$(PKGCONFIGDIR)/zmqcat.pc

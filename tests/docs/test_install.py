@@ -7,10 +7,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import harness
 from harness import BUILD, ROOT
 
-def make(target, **variables):
+def run(target, **variables):
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     argv = ["make", "-s", target, "B=" + BUILD] + ["%s=%s" % v for v in variables.items()]
-    done = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True)
+    return subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True)
+
+
+def make(target, **variables):
+    done = run(target, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -89,6 +93,20 @@ class Install(unittest.TestCase):
         self.assertEqual([p for p in files(top) if not p.startswith("opt/z/")], [])
         with open(os.path.join(top, "opt/z/lib/systemd/system/zmqcat-hub.service")) as f:
             self.assertIn("\nExecStart=/opt/z/bin/zmqcat-hub", f.read())
+
+    def test_places_that_would_break_a_recipe_or_a_unit(self):
+        top = harness.tempdir()
+        for places in (dict(DESTDIR=top + "/a b"), dict(DESTDIR=top + "/a\nb"),
+                       dict(PREFIX="/opt/a&b"), dict(PREFIX="/opt/a|b"), dict(PREFIX="/50%n"),
+                       dict(PREFIX="opt/x"), dict(BINDIR="~/bin"), dict(PREFIX="/a b"),
+                       dict(DESTDIR=top + "/it's"), dict(LIBDIR=""), dict(UNITDIR='/"')):
+            for target in ("install", "uninstall") if "DESTDIR" in places else ("places",):
+                done = run(target, **dict(dict(DESTDIR=top), **places))
+                self.assertEqual(done.returncode, 2, places)
+                self.assertIn("make: DESTDIR and PREFIX may", done.stderr, places)
+        self.assertEqual(os.listdir(top), [])
+        make("install", DESTDIR=os.path.join(top, "Jörg_1+~x.y"), PREFIX="")
+        self.assertEqual(os.listdir(top), ["Jörg_1+~x.y"])
 
 
 class Folder(unittest.TestCase):
