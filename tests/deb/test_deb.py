@@ -214,7 +214,13 @@ class Life(unittest.TestCase):
         self.host.shell("systemctl start " + " ".join(HUB_SOCKETS))
         self.assertEqual(self.host.shell("zmqcat take kept"), "1\n")
 
-    def test_7_purged(self):
+    def test_7_purged_where_the_state_is_a_disk_of_its_own(self):
+        self.host.shell("systemctl stop zmqcat-hub.socket zmqcat-hub-control.socket " + HUB)
+        self.host.shell("mount -t tmpfs none /var/lib/zmqcat && touch /var/lib/zmqcat/.x && "
+                        "dpkg -P zmqcat && ! ls -A /var/lib/zmqcat | grep . && "
+                        "umount /var/lib/zmqcat && dpkg -i " + os.path.basename(self.newer))
+
+    def test_8_purged(self):
         self.host.shell("dpkg -P zmqcat")
         for path in ("/var/lib/zmqcat", SOCKET, "/usr/bin/zmqcat"):
             self.assertFalse(self.host.exists(path), path)
