@@ -440,7 +440,14 @@ def check_hub_and_spoke_exclude_each_other():
     assert put("own", "x")
     equal(show("ActiveState", SPOKE), "inactive")
     equal(take("own")["text"], "x")
-    systemctl("stop", HUB, *UNITS)
+    for start in (SPOKE_UNITS, (SPOKE,)):
+        systemctl("start", HUB)
+        systemctl("start", *start)
+        equal([show("ActiveState", u) for u in (HUB, *UNITS)], ["inactive"] * 3)
+        assert put("far", "away")
+        equal(take("far")["text"], "away")
+        equal(show("ActiveState", SPOKE), "active")
+    systemctl("stop", SPOKE, *SPOKE_UNITS)
     for p in (far.hub, far.relay):
         p.terminate()
         p.wait()
