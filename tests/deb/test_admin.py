@@ -3,7 +3,7 @@
 """What docs/admin.md shows, as it stands: the lines for Debian on two hosts (debian.py) with the
 package, in their order; the configurations for NixOS and nix-darwin by evaluation. What it shows of
 macOS cannot run here; of that, files and options are looked at."""
-import os, re, shlex, subprocess, sys, unittest
+import collections, os, plistlib, re, shlex, shutil, subprocess, sys, unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
@@ -162,24 +162,60 @@ class Words(unittest.TestCase):
             said = message.replace("hub unreachable: the relay", "the relay")
             self.assertIn(said, source, message)
 
+    def hosts(self, marks, lines):
+        """The host of each line of a block; of a flake, what is new in one that is there."""
+        if marks == ["sh", "debian"]:
+            host = None
+            for line in lines:
+                host = line.split("# ")[0] if line.startswith(PROMPTS) else host
+                yield host
+        elif marks == ["nix", "flake"]:
+            for _ in (line for line in lines if "zmqcat" in line):
+                yield from ("nixos hub", "nixos spoke")
+        else:
+            role = re.findall(r'role = "(\w+)"', "\n".join(lines)) or marks[2:]
+            yield from [" ".join([marks[1], *role])] * len(lines)
+
     def test_ten_lines_a_host(self):
         first = text().split("## How it is")[0]
-        for marks, lines in blocks(first):
-            self.assertLessEqual(len(lines), 10, lines)
+        seen = collections.Counter(h for marks, lines in blocks(first)
+                                   for h in self.hosts(marks, lines))
+        self.assertLessEqual({"hub", "spoke", "nixos hub", "nixos spoke", "macos hub",
+                              "macos spoke", "darwin spoke"}, set(seen))
+        self.assertLessEqual(max(seen.values()), 10, seen)
 
     def test_every_fence_is_known(self):
         marks = {" ".join(m) for m, _ in blocks(text())}
-        self.assertEqual(marks, {"sh debian", "sh macos", "nix flake", "nix nixos", "nix darwin"})
+        self.assertEqual(marks, {"sh debian", "sh macos", "sh macos hub", "sh macos spoke",
+                                 "nix flake", "nix nixos", "nix darwin"})
 
     def test_macos_names_what_is_installed(self):
-        lines = "\n".join("\n".join(b) for b in shown("sh", "macos"))
-        for name in re.findall(r"LaunchDaemons/(\S+)", lines):
-            with open(os.path.join(ROOT, "launchd", name)) as f:
+        for role, paths in (("hub", ["/var/lib/zmqcat-bus/zmqcat.sock.ctl"]),
+                            ("spoke", ["/var/lib/zmqcat/join-token",
+                                       "/var/lib/zmqcat-bus/zmqcat.sock"])):
+            (block,) = shown("sh", "macos", role)
+            lines, name = "\n".join(block), "org.zmqcat." + role
+            self.assertEqual(set(re.findall(r"system/(\S+)", lines)), {name})
+            self.assertEqual(set(re.findall(r"/Library/LaunchDaemons/(\S+)", lines)),
+                             {name + ".plist"})
+            with open(os.path.join(ROOT, "launchd", name + ".plist")) as f:
                 plist = f.read()
-        for path in ("/var/lib/zmqcat/join-token", "/var/lib/zmqcat-bus/zmqcat.sock",
-                     "org.zmqcat.spoke"):
-            self.assertIn(path, lines)
-            self.assertIn(path, plist)
+            for path in paths:
+                self.assertIn(path, lines)
+                self.assertIn(path, plist)
+            for script in re.findall(r"sudo sh (\S+)", lines):
+                self.assertTrue(os.path.exists(os.path.join(ROOT, script)), script)
+
+    def test_macos_hub_gets_its_tunnel(self):
+        (sed,) = [c for c, _ in commands(shown("sh", "macos", "hub")[0]) if " sed " in c]
+        path = os.path.join(harness.tempdir(), "plist")
+        shutil.copy(os.path.join(ROOT, "launchd", "org.zmqcat.hub.plist"), path)
+        # Of GNU's sed, -i has no word of its own.
+        argv = shlex.split(sed.replace("sudo ", "").replace("-i ''", "-i"))
+        subprocess.run([*argv[:-1], path], check=True)
+        with open(path, "rb") as f:
+            argv = plistlib.load(f)["ProgramArguments"]
+        self.assertEqual(argv, ["@BINDIR@/zmqcat-hub", "--mailbox", "/var/lib/zmqcat/mailbox"])
 
 
 if __name__ == "__main__":

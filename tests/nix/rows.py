@@ -165,6 +165,7 @@ def refused():
         (mailbox("/srv/m") + 'listen = "/srv/m/s"; ', "is in the way", '"unix:///run/'),
         (listen("0.0.0.0:5", "127.0.0.1:5"), "port 5 is there twice", "0.0.0.0"),
         (listen("[::]:5", "0.0.0.0:5"), "port 5 is there twice", "[::]"),
+        (listen("[::1]:5", "[::]:5"), "port 5 is there twice", "[::]"),
         (SPOKE + 'listen = [ "127.0.0.1:2000" ]; forward = [ 2000 ];', "port 2000 is there",
          "forward other"),
         (listen(*["127.0.0.1:%d" % n for n in range(1, 30)]), "29 addresses", "28 at most"),

@@ -5,7 +5,8 @@ for the options of NixOS that the module sets. The units that come out are the t
 systemd-analyze judges, say the same as systemd/*, and are kept under rendered/. Where
 ZMQCAT_NIXPKGS or NIX_PATH names a nixpkgs, all is evaluated with its lib too.
 """
-import json, os, re, shutil, subprocess, unittest
+import contextlib, io, json, os, re, shutil, subprocess, unittest
+from unittest import mock
 
 import evaluate as ev
 from evaluate import (CASES, GO_HUB, GO_SPOKE, HUB, HUB_ALL, KEY, LINUX, OTHER, SPOKE, SPOKE_ALL,
@@ -328,6 +329,17 @@ class Module(Shared, unittest.TestCase):
             got = subprocess.run([os.path.join(BUILD, os.path.basename(argv[0])), *argv[1:],
                                   "--help"], text=True, capture_output=True)
             self.assertEqual((got.returncode, got.stderr), (0, ""), argv)
+
+    def test_accept(self):
+        """`make accept-units` makes what is kept, and leaves nothing else."""
+        folder = os.path.join(harness.tempdir(), "rendered")
+        os.mkdir(folder)
+        harness.write_file(os.path.join(folder, "old"), "")
+        with mock.patch.object(ev, "RENDERED", folder):
+            with contextlib.redirect_stdout(io.StringIO()):
+                ev.accept()
+        got = subprocess.run(["diff", "-r", ev.RENDERED, folder], capture_output=True, text=True)
+        self.assertEqual((got.returncode, got.stdout, got.stderr), (0, "", ""))
 
     def test_arguments_are_those_of_the_daemons(self):
         """The tables of arguments.nix have each option of --help, and what the daemon takes."""
