@@ -1,5 +1,5 @@
 """The real Go peers as processes on loopback: relay, server, client."""
-import base64, fcntl, http.server, json, os, re, socket, struct, subprocess, sys, threading
+import base64, fcntl, http.server, itertools, json, os, re, socket, struct, subprocess, sys, threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -27,10 +27,19 @@ def loopback_up():
         fcntl.ioctl(s, 0x8914, struct.pack("16sH14x", b"lo", 1))
 
 
+# Below those that the kernel gives to connections, which could take one that is free now.
+_ports = itertools.count(10000 + os.getpid() * 97 % 20000)
+
+
 def free_port(kind=socket.SOCK_STREAM):
-    with socket.socket(socket.AF_INET, kind) as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    while True:
+        port = next(_ports)
+        with socket.socket(socket.AF_INET, kind) as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 def other_psk(token):
