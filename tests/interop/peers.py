@@ -1,5 +1,6 @@
 """The real Go peers as processes on loopback: relay, server, client."""
-import base64, fcntl, http.server, itertools, json, os, re, socket, struct, subprocess, sys, threading
+import base64, fcntl, http.server, itertools, json, os, re, socket, struct, subprocess, sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
