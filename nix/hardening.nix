@@ -21,7 +21,7 @@
   ProtectKernelModules = true;
   ProtectKernelLogs = true;
   ProtectControlGroups = true;
-  RestrictAddressFamilies = "AF_UNIX AF_INET AF_INET6";
+  RestrictAddressFamilies = "AF_UNIX AF_INET AF_INET6 AF_NETLINK";
   RestrictNamespaces = true;
   RestrictRealtime = true;
   RestrictSUIDSGID = true;

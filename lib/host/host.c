@@ -22,6 +22,7 @@
 #include "host/conn.h"
 #include "host/disk.h"
 #include "host/limits.h"
+#include "host/netwatch.h"
 #include "host/pump.h"
 #include "host/relay.h"
 #include "host/relaymap.h"
@@ -70,6 +71,7 @@ void zc_host_end(struct zc_host *h, int code)
     if (h->relay != NULL)
         zc_relay_close(h->relay);
     zc_relaymap_free(h->map);
+    zc_netwatch_close(h->watch);
     while ((n = zc_list_first(&h->conns)) != NULL)
         zc_conn_drop(ZC_CONTAINER(n, struct zc_conn, all));
     uv_walk(&h->loop, close_handle, NULL);
@@ -242,9 +244,24 @@ void zc_host_ready(struct zc_host *h)
     zc_service_ready();
 }
 
+/* What waits for the relay need not wait any longer, and a stream that stands may be dead. */
+static void on_network(void *arg)
+{
+    struct zc_host *h = arg;
+    struct zc_tunnel *t = zc_hub_tunnel(h->config.hub);
+    zc_logsink_line(h->config.log, ZC_LOGSINK_DEBUG, "the network has changed, or a sleep is over");
+    zc_relaymap_hurry(h->map);
+    if (t != NULL)
+        zc_tunnel_relay_hurry(t, zc_host_now(h));
+    zc_pump_run(h);
+}
+
 static void on_check(uv_check_t *check)
 {
-    zc_pump_run(ZC_CONTAINER(check, struct zc_host, check));
+    struct zc_host *h = ZC_CONTAINER(check, struct zc_host, check);
+    if (h->watch != NULL)
+        zc_netwatch_turn(h->watch, zc_host_now(h).mono);
+    zc_pump_run(h);
 }
 
 static void on_prepare(uv_prepare_t *prepare)
@@ -310,7 +327,8 @@ int zc_host_init(struct zc_host *h, const struct zc_host_config *config)
     uv_timer_init(&h->loop, &h->watchdog);
     uv_timer_init(&h->loop, &h->linger);
     uv_timer_init(&h->loop, &h->stop);
-    if (config->tunnel && zc_relay_new(h, &h->relay) < 0)
+    if (config->tunnel && (zc_relay_new(h, &h->relay) < 0 ||
+                           zc_netwatch_new(&h->loop, config->log, on_network, h, &h->watch) < 0))
         return ZC_ENOMEM;
     if (config->disk != NULL)
         zc_disk_start(config->disk, &h->loop);
@@ -352,8 +370,10 @@ void zc_host_done(struct zc_host *h)
         end_loop(h);
     }
     zc_acceptor_done(&h->acceptors);
-    if (!h->stuck)
+    if (!h->stuck) {
         zc_relay_free(h->relay);
+        zc_netwatch_free(h->watch);
+    }
     free(h->read_buf);
     h->read_buf = NULL;
 }

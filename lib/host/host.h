@@ -22,6 +22,7 @@
 #include "node/hub.h"
 
 struct zc_disk;
+struct zc_netwatch;
 struct zc_relay;
 struct zc_relaymap;
 struct zc_host;
@@ -60,10 +61,11 @@ struct zc_host {
     uv_timer_t stop;   /* the stages of a stop */
     uv_signal_t signals[3];
     struct zc_acceptors acceptors;
-    struct zc_relay *relay;  /* NULL: no tunnel */
-    struct zc_relaymap *map; /* the search for relays, NULL: none */
-    struct zc_list conns;    /* all, lingering ones too */
-    struct zc_list ready;    /* have output to write or an interest to set */
+    struct zc_relay *relay;    /* NULL: no tunnel */
+    struct zc_relaymap *map;   /* the search for relays, NULL: none */
+    struct zc_netwatch *watch; /* NULL: no tunnel */
+    struct zc_list conns;      /* all, lingering ones too */
+    struct zc_list ready;      /* have output to write or an interest to set */
     uint8_t *read_buf;
     struct zc_now now;
     struct zc_mono armed;  /* the instant that `tick` waits for */

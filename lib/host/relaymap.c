@@ -303,6 +303,15 @@ static void on_worked(uv_work_t *work, int status)
     zc_pump_run(m->h);
 }
 
+void zc_relaymap_hurry(struct zc_relaymap *m)
+{
+    if (m == NULL || m->over || !uv_is_active((uv_handle_t *)&m->retry))
+        return;
+    uv_timer_stop(&m->retry);
+    m->retry_ms = RETRY_FIRST_MS;
+    begin(m);
+}
+
 void zc_relaymap_free(struct zc_relaymap *m)
 {
     if (m == NULL || m->over)

@@ -44,6 +44,8 @@ typedef void (*zc_relaymap_done_fn)(void *arg, const struct zc_relaymap_result *
  * ZC_ENOMEM. */
 ZC_MUST_CHECK int zc_relaymap_start(struct zc_host *h, const struct zc_relaymap_config *config,
                                     zc_relaymap_done_fn done, void *arg);
+/* The network changed: a pause between two attempts is over. NULL is fine. */
+void zc_relaymap_hurry(struct zc_relaymap *m);
 /* Gives it up: done is not called again. It frees itself. NULL is fine. */
 void zc_relaymap_free(struct zc_relaymap *m);
 

@@ -5,8 +5,9 @@
 
 #define PAUSE_UNIT_MS 10
 #define PAUSE_MAX_MS 5000
-#define STOOD_MS 10000    /* a connection that stood so long was a good one */
-#define HOLD_MAX_MS 60000 /* a relay cannot send us away for longer */
+#define HURRIED_FAILURES 9 /* the pause after one more is a second */
+#define STOOD_MS 10000     /* a connection that stood so long was a good one */
+#define HOLD_MAX_MS 60000  /* a relay cannot send us away for longer */
 
 /* "192.0.2.1" */
 static bool dial_is_v4(const char *s)
@@ -171,20 +172,21 @@ void zc_derp_dial_restarting(struct zc_derp_dial *d, struct zc_mono now, uint32_
     d->at = zc_mono_add_ms(now, in_ms < HOLD_MAX_MS ? in_ms : HOLD_MAX_MS);
 }
 
-static void dial_at(struct zc_derp_dial *d, struct zc_mono at)
+static void dial_at(struct zc_derp_dial *d, struct zc_mono at, uint32_t failures_max)
 {
-    d->failures = 0;
+    if (d->failures > failures_max)
+        d->failures = failures_max;
     if (d->state == ZC_DERP_DIAL_IDLE && !d->hold && d->at.ns != ZC_NEVER.ns)
         d->at = at;
 }
 
 void zc_derp_dial_hurry(struct zc_derp_dial *d, struct zc_mono now)
 {
-    dial_at(d, now);
+    dial_at(d, now, HURRIED_FAILURES);
 }
 
 void zc_derp_dial_soon(struct zc_derp_dial *d, struct zc_mono now, struct zc_rng *rng,
                        uint32_t spread_ms)
 {
-    dial_at(d, zc_mono_add_ms(now, (int64_t)(zc_rng_u64(rng) % spread_ms)));
+    dial_at(d, zc_mono_add_ms(now, (int64_t)(zc_rng_u64(rng) % spread_ms)), 0);
 }

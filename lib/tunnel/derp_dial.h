@@ -9,7 +9,8 @@
  *
  * The pause is n * n * 10 ms, at most 5 s, times 0.5 to 1.5, from the start of a dial that failed;
  * n counts failures since a connection last stood for 10 s, so that a relay which takes logins and
- * hangs up is not hammered.
+ * hangs up is not hammered. It stays when the network changes, or one that changes each second
+ * would have it dialled ten times as often; but not above what makes a second.
  */
 #ifndef ZC_TUNNEL_DERP_DIAL_H
 #define ZC_TUNNEL_DERP_DIAL_H
@@ -65,7 +66,8 @@ void zc_derp_dial_up(struct zc_derp_dial *d, struct zc_mono now, bool v6);
 void zc_derp_dial_failed(struct zc_derp_dial *d, struct zc_mono now, struct zc_rng *rng);
 /* The relay restarts: do not dial before in_ms have passed (bounded to a minute). */
 void zc_derp_dial_restarting(struct zc_derp_dial *d, struct zc_mono now, uint32_t in_ms);
-/* The network changed: the next dial is due at once, unless the relay set its time. */
+/* The network changed: the next dial is due at once, unless the relay set its time, and those after
+ * it in about a second. */
 void zc_derp_dial_hurry(struct zc_derp_dial *d, struct zc_mono now);
 /* Likewise, but at a random instant within spread_ms (more than 0): when many clients have the same
  * reason. */

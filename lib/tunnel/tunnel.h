@@ -92,7 +92,7 @@ void zc_tunnel_relay_input(struct zc_tunnel *t, struct zc_now now, const uint8_t
  * done to the tunnel, also to one of its connections, as long as the stream takes bytes. */
 size_t zc_tunnel_relay_output(struct zc_tunnel *t, struct zc_now now, uint8_t *buf, size_t cap);
 /* No answers come, the machine's network changed or it woke up: look whether the relay still
- * answers, or dial at once. */
+ * answers, or dial at once. A dial that is under way has 3 s. */
 void zc_tunnel_relay_hurry(struct zc_tunnel *t, struct zc_now now);
 
 void zc_tunnel_tick(struct zc_tunnel *t, struct zc_now now);

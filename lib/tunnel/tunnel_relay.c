@@ -7,6 +7,7 @@
 
 /* For DNS, TCP and TLS; the login has its own limit. */
 #define DIAL_MS 10000
+/* For what may be dead since the network has changed. */
 #define PROBE_MS 3000
 
 static void say_down(struct zc_tunnel *t, const char *text)
@@ -229,6 +230,8 @@ void zc_tunnel_relay_hurry(struct zc_tunnel *t, struct zc_now now)
         zc_derp_probe(t->derp, now, t->rng, PROBE_MS);
     else
         zc_derp_dial_hurry(&t->dial, now.mono);
+    if (t->stream == ZC_TUNNEL_DIALLING)
+        t->dial_till = zc_mono_min(t->dial_till, zc_mono_add_ms(now.mono, PROBE_MS));
 }
 
 void zc_tunnel_relay_tick(struct zc_tunnel *t, struct zc_now now)
@@ -236,8 +239,11 @@ void zc_tunnel_relay_tick(struct zc_tunnel *t, struct zc_now now)
     zc_derp_tick(t->derp, now, t->rng);
     zc_tunnel_relay_events(t, now);
     if (now.mono.ns >= t->dial_till.ns && t->stream == ZC_TUNNEL_DIALLING) {
+        bool whole = zc_mono_diff_ms(t->dial.began_at, now.mono) >= DIAL_MS;
         t->hangup = true;
-        stream_over(t, now, "the connection to the relay was not made within 10 s");
+        stream_over(t, now,
+                    whole ? "the connection to the relay was not made within 10 s"
+                          : "the network changed while the connection to the relay was made");
     }
 }
 

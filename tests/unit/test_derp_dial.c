@@ -136,7 +136,32 @@ TEST(dial_hurry)
     CHECK_INT(pause_ms(), 0);
     CHECK(dialled("a"));
     zc_derp_dial_failed(&dial, now, &rng);
-    CHECK(pause_ms() <= 15);
+    CHECK(pause_ms() >= 500 && pause_ms() <= 1500);
+    begin(nodes, 1);
+    CHECK(dialled("a"));
+    zc_derp_dial_failed(&dial, now, &rng);
+    zc_derp_dial_hurry(&dial, now); /* makes no pause longer */
+    CHECK(dialled("a"));
+    zc_derp_dial_failed(&dial, now, &rng);
+    CHECK(pause_ms() <= 60);
+}
+
+/* A network that changes each second, and a relay that refuses: about one dial a second. */
+TEST(dial_hurry_each_second)
+{
+    static const struct zc_derpmap_node nodes[] = {{.name = "a", .host = "a"}};
+    int dials = 0;
+    begin(nodes, 1);
+    for (int ms = 0; ms < 100000; ms++) {
+        if (ms % 1000 == 0)
+            zc_derp_dial_hurry(&dial, now);
+        if (zc_derp_dial_next(&dial, now, &try)) {
+            dials++;
+            zc_derp_dial_failed(&dial, now, &rng);
+        }
+        now = zc_mono_add_ms(now, 1);
+    }
+    CHECK(dials >= 100 && dials <= 170);
 }
 
 TEST(dial_soon)
