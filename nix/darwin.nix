@@ -1,7 +1,7 @@
 # services.zmqcat for nix-darwin: one hub or one spoke, as in launchd/*, with its sockets.
 #
-# launchd opens the sockets as root, and nix-darwin has no option for their group: on macOS a file has
-# that of its directory. That directory is not in /var/run, which is empty at boot.
+# launchd opens the sockets as root, and nix-darwin has no option for their group: on macOS a file
+# has that of its directory. That directory is not in /var/run, which is empty at boot.
 {
   config,
   lib,
