@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the daemons of macOS need, as root: the user and the group zmqcat, with these users as members,
-# and their directories. `make install` brings the rest. Once more it adds more members.
+# What the daemons need on macOS, made as root: the user and the group zmqcat, with these users as
+# members, and their directories. `make install` brings the rest. Run again it adds members only.
 #
 #     sh launchd/prepare.sh USER...
 set -eu

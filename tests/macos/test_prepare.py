@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # quick
-"""launchd/prepare.sh with stand-ins for the programs of macOS: a directory service that is a folder,
-with a file for each key, and an install that says what it is to do."""
+"""launchd/prepare.sh with stand-ins for the programs of macOS: a directory service that is a
+folder, with a file for each key, and an install that says what it is to do."""
 import os, subprocess, sys, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
