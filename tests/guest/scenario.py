@@ -533,6 +533,12 @@ def check_h12_no_core():
     equal(lines.count("code=dumped"), 1 if mine else 0)
 
 
+def check_nothing_hung():
+    """No watchdog had to end a service, which would have come back unseen."""
+    lines = run(["journalctl", "-b", "-o", "cat", "_PID=1"]).stdout
+    assert lines and "Watchdog timeout" not in lines, re.findall("(?m)^.*Watchdog.*$", lines)
+
+
 def check_before_the_cut():
     """What after_cut.py looks for. Nothing is flushed but by the hub itself."""
     spoke_a.joined(30)
