@@ -72,6 +72,8 @@ static int refuse(int err, size_t line, const char *what, char ret_why[ZC_HUB_KE
 /* Adds the keys of a file's text. */
 static int parse(struct zc_hub_keys *l, struct zc_slice text, char ret_why[ZC_HUB_KEYS_WHY_MAX])
 {
+    if (text.len >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0) /* some editors' */
+        text = zc_slice(text.data + 3, text.len - 3);
     for (size_t line = 1; text.len > 0; line++) {
         const uint8_t *end = memchr(text.data, '\n', text.len);
         size_t len = end != NULL ? (size_t)(end - text.data) : text.len;

@@ -248,6 +248,15 @@ class Lists(Case):
         b.joined(15)
         self.assertEqual(h.logged().count(self.names[1] + " is not on"), 1)
 
+    def test_a_list_that_an_editor_of_windows_wrote(self):
+        h = self.listed(names=[])
+        s = self.join(h, 0)
+        for path, text in ((h.key + ".revoked", "# x"), (self.path, self.names[0])):
+            write_file(path, b"\xef\xbb\xbf" + text.encode() + b"\r\n")
+        got = cli("reload", listen=h.listen)
+        self.assertEqual((got.returncode, got.stderr), (0, b""))
+        s.joined(15)
+
     def test_a_bad_file_of_revoked_keys_keeps_both_lists(self):
         h = self.listed()
         c = self.conn(self.join(h, 0).joined(), hello=True)
