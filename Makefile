@@ -225,11 +225,15 @@ DEBIAN_BUILD := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystem
 	libcjson-dev libssl-dev
 DEBIAN := $(DEBIAN_BUILD) python3 python3-venv mandoc socat strace systemd systemd-container \
 	nix-bin zsh fish qemu-system-x86 mmdebstrap e2fsprogs
-DEBIAN_DEV := clang libclang-rt-dev llvm clang-format debhelper lintian \
-	ca-certificates
-.PHONY: deps-build deps deps-dev
+DEBIAN_DEB := build-essential debhelper
+DEBIAN_DEV := clang libclang-rt-dev llvm clang-format $(DEBIAN_DEB) lintian ca-certificates
+.PHONY: deps-build deps-deb deps deps-dev
 deps-build: ## install what the build needs (apt; elsewhere the names are printed)
 	@sh docs/deps.sh $(DEBIAN_BUILD)
+# Debian 12 has no systemd-dev.
+deps-deb: ## install what `make deb` needs
+	@sh docs/deps.sh $(DEBIAN_BUILD) $(DEBIAN_DEB) \
+		$$(apt-cache show systemd-dev >/dev/null 2>&1 && echo systemd-dev || echo systemd)
 deps: ## install what the build and the tests need (apt; elsewhere the names are printed)
 	@sh docs/deps.sh $(DEBIAN)
 deps-dev: ## install what `make lint`, `make fuzz` and `make deb` need besides
@@ -363,8 +367,8 @@ endif
 DEB := $(B)/deb
 DEB_SOURCES := Makefile LICENSE README.md CHANGELOG.md cli daemons debian docs lib systemd
 .PHONY: deb
-deb: ## build Debian packages into build/deb (debhelper; `make deps deps-dev`)
-	@command -v dh >/dev/null || { echo 'make: no debhelper: "make deps deps-dev"' >&2; exit 1; }
+deb: ## build Debian packages into build/deb (`make deps-deb`)
+	@command -v dh >/dev/null || { echo 'make: no debhelper: "make deps-deb"' >&2; exit 1; }
 	rm -rf $(DEB) && mkdir -p $(DEB)/source && cp -R $(DEB_SOURCES) $(DEB)/source
 	cd $(DEB)/source && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL CC="$(CC)" \
 		dpkg-buildpackage --build=binary --no-sign

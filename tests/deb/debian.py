@@ -43,7 +43,7 @@ def changes():
     """The .changes file of `make deb`, which is run when a source is newer."""
     for tool in ("dh", "dpkg-buildpackage"):
         if shutil.which(tool) is None:
-            harness.skip("no %s; `make deps deps-dev` installs it" % tool)
+            harness.skip("no %s; `make deps-deb` installs it" % tool)
     folder = os.path.join(BUILD, "deb")
     found = glob.glob(folder + "/*.changes")
     if not found or os.stat(found[0]).st_mtime < newest():

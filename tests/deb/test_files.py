@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # quick
 """What a machine without debhelper can say about debian/."""
-import os, re, sys, unittest
+import os, re, subprocess, sys, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
@@ -38,6 +38,21 @@ class Files(unittest.TestCase):
         for line in read("debian/zmqcat.docs").split():
             self.assertIn(line.split("/")[0], names)
             self.assertTrue(os.path.exists(os.path.join(ROOT, line)), line)
+
+    def test_what_the_package_is_built_with_is_installed(self):
+        """By `make deps-deb` for who wants a package, by `make deps deps-dev` for the tests."""
+        depends = re.search(r"(?m)^Build-Depends: ((?:.*,\n)+.*)$", read("debian/control"))[1]
+        names = [d.split(" | ") for d in re.split(r",\s+", re.sub(r" \([^)]*\)", "", depends))]
+        names = [d for d in names if not d[0].startswith("dh-sequence-")]
+        names += [["build-essential"]]  # what dpkg-buildpackage always wants
+        self.assertGreater(len(names), 6)
+        for targets in (["deps-deb"], ["deps", "deps-dev"]):
+            done = subprocess.run(["make", "-n", "-s", *targets], cwd=ROOT, capture_output=True,
+                                  text=True, timeout=60 * harness.SLOW)
+            installed = set(re.findall(r"[\w.+-]+", done.stdout)) | {"debhelper-compat"}
+            self.assertIn("debhelper", installed, done.stderr)
+            for either in names:
+                self.assertTrue(installed & set(either), (targets, either))
 
 
 if __name__ == "__main__":
