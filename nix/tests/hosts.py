@@ -64,8 +64,10 @@ with subtest("a wrong token is final, and said in one line"):
     wrong.wait_until_succeeds("systemctl is-failed %s" % SPOKE, timeout=60)
     assert shown(wrong, SPOKE, "ExecMainStatus") == "78"
     said = wrong.succeed("journalctl -b -o cat _SYSTEMD_UNIT=%s" % SPOKE).splitlines()
-    assert "token: was cut" in said[-1] and token[8:40] not in said[-1], said
-    assert len([line for line in said if line.startswith("zmqcat: credential")]) == 1, said
+    assert "credential token" in said[-1] and "was cut" in said[-1], said
+    assert token[8:40] not in said[-1]
+    assert len([line for line in said if "was cut" in line]) == 1, said
+    assert "/run/agenix/token does not exist" in said[-2], said
 
 with subtest("messages both ways"):
     hub.succeed(ALICE + "zmqcat put there from the hub")
