@@ -114,9 +114,9 @@ class Folder(unittest.TestCase):
     def test_what_tests_leave_there_is_no_makefile(self):
         """Such as the image of a guest, or a half of it."""
         folder = harness.tempdir()
-        for name in ("guest/x.new/root/etc/rc2.d", "x/rc3.d"):
+        for name in ("guest/x.new/tree/etc/rc2.d", "x/rc3.d"):
             os.makedirs(os.path.join(folder, name))
-        harness.write_file(folder + "/guest/x.new/root/y.d", "no makefile\n")
+        harness.write_file(folder + "/guest/x.new/tree/y.d", "no makefile\n")
         make("help", B=folder)
 
 
