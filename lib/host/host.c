@@ -153,13 +153,14 @@ static void tunnel_text(struct zc_host *h, char *ret_text, size_t cap)
         return;
     }
     zc_tunnel_status(t, &st);
-    zc_text_escape(relay, sizeof(relay), zc_slice_str(st.relay != NULL ? st.relay->host : "?"));
-    const char *away = st.state == ZC_TUNNEL_DOWN ? " is away" : "";
+    zc_text_escape(relay, sizeof(relay), zc_slice_str(st.relay != NULL ? st.relay->host : "yet"));
+    const char *is = st.relay != NULL ? "relay" : "no relay";
+    const char *away = st.relay != NULL && st.state == ZC_TUNNEL_DOWN ? " is away" : "";
     if (h->config.spoke)
-        snprintf(ret_text, cap, "%s, relay %s%s", st.state == ZC_TUNNEL_UP ? "joined" : "joining",
+        snprintf(ret_text, cap, "%s, %s %s%s", st.state == ZC_TUNNEL_UP ? "joined" : "joining", is,
                  relay, away);
     else
-        snprintf(ret_text, cap, ", %u spokes, relay %s%s", (unsigned)st.peers, relay, away);
+        snprintf(ret_text, cap, ", %u spokes, %s %s%s", (unsigned)st.peers, is, relay, away);
 }
 
 static void hub_text(const struct zc_host *h, const struct zc_hub_stats *s, const char *tunnel,

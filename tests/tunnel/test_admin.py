@@ -44,12 +44,23 @@ class Drain(Case):
         s.restart()
         self.assertEqual(cli("take", "jobs", listen=s.listen).stdout, b"x\n")
 
-    def test_status_of_the_service_says_so(self):
+    def service_manager(self):
+        """A socket that is told what systemd would be, and its path."""
         path = os.path.join(tempdir(), "notify")
         told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(told.close)
         told.bind(path)
         told.settimeout(10 * harness.SLOW)
+        return told, path
+
+    def test_status_of_the_service_before_a_relay_is_known(self):
+        told, path = self.service_manager()
+        os.unlink(self.r.map)
+        self.tunnel_hub(self.r, env={"NOTIFY_SOCKET": path})
+        wait_for(lambda: told.recv(4096).endswith(b"storage memory, 0 spokes, no relay yet"), step=0)
+
+    def test_status_of_the_service_says_so(self):
+        told, path = self.service_manager()
         h = self.tunnel_hub(self.r, env={"NOTIFY_SOCKET": path})
         s = self.spoke(h, env={"NOTIFY_SOCKET": path}).joined()
         for daemon, who in ((s, "joined"), (h, "sessions")):
