@@ -57,7 +57,7 @@ class Drain(Case):
         told, path = self.service_manager()
         os.unlink(self.r.map)
         self.tunnel_hub(self.r, env={"NOTIFY_SOCKET": path})
-        wait_for(lambda: told.recv(4096).endswith(b"storage memory, 0 spokes, no relay yet"), step=0)
+        wait_for(lambda: told.recv(4096).endswith(b"memory, 0 spokes, no relay yet"), step=0)
 
     def test_status_of_the_service_says_so(self):
         told, path = self.service_manager()
