@@ -200,6 +200,17 @@ class Life(unittest.TestCase):
         names = self.host.shell("zmqcat ls door").split()
         self.assertGreaterEqual(sum(self.stored(n) for n in names), door.done)
 
+    def test_4b_an_upgrade_starts_no_daemon_that_was_stopped(self):
+        """Not even one that starts with the host; its sockets are as they were."""
+        self.host.systemctl("enable", HUB)
+        self.host.systemctl("stop", HUB)
+        for deb in (self.deb, self.newer):
+            self.host.shell("dpkg -i " + os.path.basename(deb))
+        self.assertEqual(self.state(HUB), ("enabled", "inactive"))
+        self.assertEqual(self.state("zmqcat-hub.socket"), ("enabled", "active"))
+        self.host.systemctl("disable", HUB)  # and its sockets
+        self.host.systemctl("enable", *HUB_SOCKETS)
+
     def test_5_removed(self):
         self.host.shell("dpkg -r zmqcat")
         for unit in UNITS:
