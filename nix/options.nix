@@ -86,8 +86,8 @@ in
     example = "/var/lib/zmqcat/mailbox";
     description = ''
       The directory that keeps the mailboxes of the hub; null: they live in memory and end with
-      it. One outside /var/lib/zmqcat is made when missing, and belongs to
-      {option}`services.zmqcat.user`. A mailbox file of the Go `zmqcat` becomes such a directory
+      it. One outside /var/lib/zmqcat is for nothing else: it is made when missing, and belongs to
+      {option}`services.zmqcat.user` alone. A mailbox file of the Go `zmqcat` becomes such a directory
       at the first start; what it held before stays beside it as FILE.imported.
     '';
   };
