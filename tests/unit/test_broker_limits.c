@@ -207,7 +207,7 @@ TEST(two_replays_that_catch_up_bring_one_copy)
 {
     start();
     struct zc_session *p = bus_attach(), *s = bus_attach();
-    char name[8];
+    char name[16];
     for (int i = 10; i < 20; i++) {
         snprintf(name, sizeof(name), "e.%d", i);
         pub(p, name, "old");
