@@ -22,6 +22,8 @@
 /* Time an answer may take that does not wait for a message. Longer than a spoke holds its clients
  * while the hub cannot be reached (30 s). */
 #define ZC_BUS_ANSWER_MS 60000
+/* An answer that takes nothing but a daemon that runs. */
+#define ZC_BUS_STATUS_MS 10000
 /* Added to a wait that the hub ends itself, before we give up on the hub. */
 #define ZC_BUS_GUARD_MS 5000
 

@@ -122,12 +122,17 @@ ZMQCAT_PUBLIC int zmqcat_query(struct zmqcat *bus, const char *op, const char *n
                                size_t name_len, const char *extra, const char **ret_json,
                                size_t *ret_len)
 {
+    /* Asked to find out whether somebody is there, who would answer it at once. */
+    bool status = strcmp(op, "status") == 0;
     struct zc_buf b = {0};
     zc_call_begin(bus, op, NULL, zc_slice(NULL, 0));
     int rc = question(bus, zc_slice(name, name != NULL ? name_len : 0), extra, &b);
     if (rc == ZMQCAT_OK)
-        rc = zc_call_run_frame(bus, zc_slice(b.data, b.len), ZC_CALL_OK, ZC_BUS_ANSWER_MS);
+        rc = zc_call_run_frame(bus, zc_slice(b.data, b.len), status ? ZC_CALL_HELLO : ZC_CALL_OK,
+                               status ? ZC_BUS_STATUS_MS : ZC_BUS_ANSWER_MS);
     zc_buf_done(&b);
+    if (status && rc == ZMQCAT_TIMEOUT)
+        rc = ZMQCAT_FAILED;
     if (rc != ZMQCAT_OK)
         return rc;
     bool none = bus->msg.result.len == 0;

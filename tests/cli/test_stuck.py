@@ -42,8 +42,15 @@ class Silent(harness.Case):
             self.assertTrue(seconds - 0.1 < took < seconds + 2 * SLOW, (took, verb))
         uses = [("take", "x"), ("take", "x", "--follow"), ("ready", "x"), ("reserve", "x"),
                 ("sub", "x"), ("work", "x", "--", "true")]
+        def status():
+            """A daemon that cannot start: what to look at is said before the patience ends."""
+            start = time.monotonic()
+            got = cli("status", "--control", self.path)
+            self.assertEqual((got.returncode, got.stdout), (1, b""))
+            self.assertIn(b"does not answer: the log of its service says why\n", got.stderr)
+            self.assertTrue(9.9 < time.monotonic() - start < 10 + 2 * SLOW)
         # 2 s a hub far away has in any case.
-        together(functools.partial(one, 2, "0", *uses[0]),
+        together(status, functools.partial(one, 2, "0", *uses[0]),
                  *[functools.partial(one, 3, "3s", *use) for use in uses])
 
     def test_timeout_and_retries_bound_it(self):
