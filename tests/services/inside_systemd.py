@@ -310,6 +310,23 @@ def check_unknown_option_does_not_storm():
     one_attempt_and_no_storm("--nosuch", "2")
 
 
+def check_missing_key_is_told_with_its_path():
+    """As the module for NixOS writes it; the value of SetCredential= is no place for % twice."""
+    for kind in ("LoadCredential", "LoadCredentialEncrypted"):
+        drop_in("[Service]\nExecStart=\nExecStart=%s/bin/zmqcat-hub --key-file %%d/key\n"
+                "Restart=no\n%s=key:/run/a%%%%b\nSetCredential=key:missing:/run/a%%b\n"
+                % (PAYLOAD, kind))
+        before = len(said(HUB))
+        systemctl("restart", HUB, check=False)
+        wait_for(lambda: show("ActiveState") == "failed")
+        lines = said(HUB)[before:]
+        equal((show("ExecMainStatus"), len(lines)), ("1", 1))
+        assert "credential key: /run/a%b does not exist" in lines[0], lines
+    os.unlink(DROP_IN)
+    systemctl("daemon-reload")
+    systemctl("restart", HUB)
+
+
 def check_alias_is_of_one_of_them():
     """zmqcat.service is whichever is enabled; the other one cannot be enabled beside it."""
     for unit, other in ((HUB, SPOKE), (SPOKE, HUB)):
