@@ -32,9 +32,9 @@ static const char *const growing[] = {"puts", "redelivered", "dropped", "dropped
                                       ".rx",  ".tx",         NULL};
 /* What a line of the pipe has, where the status has it. */
 static const char *const brief[] = {
-    "sessions",      "mailboxes",    "queued",      "leased",  "delayed",
-    "waiting",       "puts",         "redelivered", "dropped", "tunnel.connections",
-    "storage.state", "tunnel.state", NULL};
+    "sessions", "mailboxes",     "queued",       "leased",  "delayed",
+    "waiting",  "puts",          "redelivered",  "dropped", "tunnel.connections",
+    "draining", "storage.state", "tunnel.state", NULL};
 
 struct row {
     char *key, *value; /* in the text of the look */

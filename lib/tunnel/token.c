@@ -45,7 +45,7 @@ static const char *token_foreign(struct zc_slice text)
         if (zc_slice_starts(text, zc_slice_str(kinds[i].prefix)))
             return kinds[i].why;
     }
-    return "does not begin with \"tc\": it is no token, or its beginning is missing";
+    return "does not begin with \"tc\": it is no token, or its beginning is missing: copy it again";
 }
 
 static int token_bad_char(uint8_t c, size_t pos, char ret_why[ZC_TOKEN_WHY_MAX])

@@ -23,7 +23,7 @@ class Top(command.Case):
         first = p.stdout.readline().decode()
         self.assertRegex(first, r"\A\d\d:\d\d:\d\d sessions=\d mailboxes=0 queued=0 leased=0 "
                                 r"delayed=0 waiting=0 puts=0 redelivered=0 dropped=0 "
-                                r"storage.state=memory\n\Z")
+                                r"draining=no storage.state=memory\n\Z")
         for i in range(3):
             self.z("put", "jobs", "x")
         seen = [p.stdout.readline().decode() for _ in range(12)]
