@@ -37,6 +37,25 @@ class Access(Case):
         self.assertEqual(before[-2:], ["write", "fsync"], lines)
         self.assertIn("fsync", after, lines)
 
+    def test_a_list_or_key_that_cannot_be_read_now_is_read_by_the_next_start(self):
+        """Status 1, which a unit meets by another start; after 78 it stays down."""
+        if shutil.which("strace") is None:
+            harness.skip("no strace")
+        folder = os.path.realpath(tempdir())
+        cli("keygen", "--hub", folder + "/key")
+        write_file(folder + "/allow", self.node + "\n")
+        env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")
+        for name in ("key", "allow"):
+            for error, status in (("EIO", 1), ("EMFILE", 1), ("EACCES", 78)):
+                argv = ["strace", "-qq", "-o", "/dev/null", "-P", os.path.join(folder, name),
+                        "-e", "inject=openat:error=" + error, harness.HUB, "--derp-map", self.r.map,
+                        "--listen", folder + "/bus", "--key-file", folder + "/key",
+                        "--allow-file", folder + "/allow"]
+                done = subprocess.run(argv, env=env, capture_output=True, text=True,
+                                      timeout=20 * harness.SLOW)
+                self.assertEqual(done.returncode, status, (name, error, done.stderr))
+                self.assertIn(name, done.stderr)
+
     def test_only_listed_spokes_come_in(self):
         h = self.tunnel_hub(self.r, "--allow", self.node)
         good = self.spoke(h, "--key-file", self.key).joined()
