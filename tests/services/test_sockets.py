@@ -441,6 +441,19 @@ class Process(Case):
         self.assertEqual(limits["Max core file size"], ["0", "0"])
         h.stop()
 
+    def test_what_passes_is_met_by_the_next_start(self):
+        """Status 1; 78 says that somebody has to change something."""
+        if shutil.which("strace") is None:
+            harness.skip("no strace")
+        env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")  # it does not look under strace
+        for call, error, status in (("socket", "EMFILE", 1), ("bind", "ENOMEM", 1),
+                                    ("bind", "EACCES", 78)):
+            argv = ["strace", "-qq", "-o", "/dev/null", "-e", "inject=%s:error=%s" % (call, error),
+                    HUB, "--local", "--listen", self.path]
+            done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=10 * SLOW)
+            self.assertEqual(done.returncode, status, (call, error, done.stderr))
+            self.assertIn(self.path, done.stderr)
+
     def test_without_standard_descriptors(self):
         """No socket may land on 0, 1 or 2."""
         h = self.hub(wrapper=["sh", "-c", "exec 0<&- 1>&- 2>&-; exec \"$@\"", "-"])
