@@ -190,9 +190,10 @@ class Network(Case):
         self.addCleanup(server.kill)
         self.at_hub.link("down")
         h = self.tunnel_hub(self.r, "--derp-map", "http://192.0.2.1/map.json",
-                            wrapper=self.at_hub.enter)
+                            wrapper=self.at_hub.enter, env={"STATE_DIRECTORY": tempdir()})
         time.sleep(20)  # it has asked after 0, 1, 3, 7 and 15 s
         self.at_hub.link("up")
+        self.assertIn("Network is unreachable", h.logged())
         wait_for(lambda: "connected to the relay" in h.logged(), 5)
 
     def talkative(self):
