@@ -11,6 +11,8 @@ import harness
 from harness import HUB, SLOW, Conn, wait_for
 
 OTHER = 54321  # a uid and gid that nobody has
+# The leak checker does not work under strace.
+TRACED = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
 
 
 def umask(mode):
@@ -445,14 +447,18 @@ class Process(Case):
         """Status 1; 78 says that somebody has to change something."""
         if shutil.which("strace") is None:
             harness.skip("no strace")
-        env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")  # it does not look under strace
-        for call, error, status in (("socket", "EMFILE", 1), ("bind", "ENOMEM", 1),
-                                    ("bind", "EACCES", 78)):
+        store = os.path.join(os.path.realpath(self.dir), "store")
+        for call, error, path, status in (
+                ("socket", "EMFILE", self.path, 1), ("bind", "ENOMEM", self.path, 1),
+                ("bind", "EACCES", self.path, 78), ("openat", "EIO", store, 1),
+                ("openat", "ENOSPC", store, 1), ("openat", "EACCES", store, 78)):
+            only = ["-P", store] if path == store else []
             argv = ["strace", "-qq", "-o", "/dev/null", "-e", "inject=%s:error=%s" % (call, error),
-                    HUB, "--local", "--listen", self.path]
-            done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=10 * SLOW)
+                    *only, HUB, "--local", "--listen", self.path, "--mailbox", store]
+            done = subprocess.run(argv, env=TRACED, capture_output=True, text=True,
+                                  timeout=10 * SLOW)
             self.assertEqual(done.returncode, status, (call, error, done.stderr))
-            self.assertIn(self.path, done.stderr)
+            self.assertIn(path, done.stderr)
 
     def test_without_standard_descriptors(self):
         """No socket may land on 0, 1 or 2."""

@@ -5,6 +5,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import harness
 from harness import Case, cli, nodekey, read_file, tempdir, wait_for, write_file
 
+# The leak checker does not work under strace.
+TRACED = dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
+
 
 class Access(Case):
     def setUp(self):
@@ -29,8 +32,7 @@ class Access(Case):
         folder = tempdir()
         argv = ["strace", "-qq", "-o", folder + "/trace", "-e", "trace=write,fsync,linkat,renameat",
                 harness.CLI, "keygen", folder + "/key"]
-        env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")  # it does not look under strace
-        subprocess.run(argv, env=env, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(argv, env=TRACED, check=True, stdout=subprocess.DEVNULL)
         lines = read_file(folder + "/trace").decode().splitlines()
         named = next(i for i, l in enumerate(lines) if l.startswith(("linkat(", "renameat(")))
         before, after = ([l.split("(")[0] for l in part] for part in (lines[:named], lines[named:]))
@@ -44,14 +46,13 @@ class Access(Case):
         folder = os.path.realpath(tempdir())
         cli("keygen", "--hub", folder + "/key")
         write_file(folder + "/allow", self.node + "\n")
-        env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")
         for name in ("key", "allow"):
             for error, status in (("EIO", 1), ("EMFILE", 1), ("EACCES", 78)):
                 argv = ["strace", "-qq", "-o", "/dev/null", "-P", os.path.join(folder, name),
                         "-e", "inject=openat:error=" + error, harness.HUB, "--derp-map", self.r.map,
                         "--listen", folder + "/bus", "--key-file", folder + "/key",
                         "--allow-file", folder + "/allow"]
-                done = subprocess.run(argv, env=env, capture_output=True, text=True,
+                done = subprocess.run(argv, env=TRACED, capture_output=True, text=True,
                                       timeout=20 * harness.SLOW)
                 self.assertEqual(done.returncode, status, (name, error, done.stderr))
                 self.assertIn(name, done.stderr)
