@@ -96,6 +96,8 @@ UNITS := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 LIBFUZZERS := $(patsubst tests/fuzz/%.c,$(B)/libfuzzer/%,$(FUZZ_SRC))
 RELAY := $(B)/relay
+# Between two network namespaces.
+CABLE := $(if $(filter Linux,$(UNAME)),$(B)/link)
 SIM := $(if $(SIM_SRC),$(B)/sim/sim)
 BENCHES := $(patsubst bench/%.c,$(B)/bench/%,$(BENCH_SRC))
 # The load engine of bench/run; it speaks epoll.
@@ -171,6 +173,12 @@ $(B)/zmqcat: $(call obj,$(CLI_SRC)) $(CLIENT) $(HOST) $(CORE)
 # A DERP relay for the tests and the quick start.
 $(RELAY): $(call obj,$(wildcard tests/relay/*.c)) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
+# The link with faults that the tests and the bench put between two network namespaces.
+$(CABLE): $(call obj,$(wildcard tests/link/*.c))
+	$(LINK)
+$(B)/unit/test_link: $(B)/tests/unit/test_link.o $(call obj,$(filter-out %/link.c,\
+		$(wildcard tests/link/*.c)))
+	$(LINK)
 $(B)/unit/%: $(B)/tests/unit/%.o $(HOST) $(CLIENT) $(CORE)
 	$(LINK) $(LIBS_HOST) $(LIBS_CORE)
 $(B)/unit/test_hub_allow: $(B)/tests/unit/test_hub_allow.o \
@@ -224,7 +232,7 @@ help: ## this list
 DEBIAN_BUILD := gcc libc6-dev make pkg-config libuv1-dev libsodium-dev libsystemd-dev \
 	libcjson-dev libssl-dev
 DEBIAN := $(DEBIAN_BUILD) python3 python3-venv mandoc socat strace systemd systemd-container \
-	nix-bin zsh fish qemu-system-x86 mmdebstrap e2fsprogs
+	nix-bin zsh fish qemu-system-x86 mmdebstrap e2fsprogs iproute2
 DEBIAN_DEB := build-essential debhelper
 DEBIAN_DEV := clang libclang-rt-dev llvm clang-format $(DEBIAN_DEB) lintian ca-certificates
 .PHONY: deps-build deps-deb deps deps-dev
@@ -247,7 +255,7 @@ ASAN_MAKE = +@$(MAKE) --no-print-directory B=$(B_ASAN) HARDEN= CFLAGS="-O1 -g" \
 RUN = $(PYTHON) tests/run --build $(B) --asan $(B_ASAN)
 .PHONY: programs-check programs-fuzz check check-fast check-all sanitize interop fuzz fuzz-run
 .PHONY: lint quickstart
-programs-check: all $(UNITS) $(SIM) $(RELAY) $(LOAD) $(COUNT) $(LAUNCHD_HUB)
+programs-check: all $(UNITS) $(SIM) $(RELAY) $(CABLE) $(LOAD) $(COUNT) $(LAUNCHD_HUB)
 programs-fuzz: $(FUZZERS)
 check: programs-check ## build and run the tests that need only this machine
 	$(ASAN_MAKE) programs-fuzz

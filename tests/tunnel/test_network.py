@@ -5,7 +5,8 @@ import os, shutil, subprocess, sys, time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness
-from harness import CC, Case, Relay, SLOW, tempdir, wait_for, write_file
+from harness import CC, Case, SLOW, tempdir, wait_for, write_file
+from link import Namespace, RelayAt
 
 CHANGED = "the network has changed"
 ADDRESSES = {"relay": "192.0.2.1", "hub": "192.0.2.2", "spoke": "192.0.2.3"}
@@ -38,22 +39,12 @@ int socket(int family, int type, int protocol)
 """
 
 
-def ip(*args):
-    return subprocess.run(["ip", *args], check=True, capture_output=True, text=True).stdout
-
-
-class Place:
+class Place(Namespace):
     """A network namespace with a cable to the bridge of the relay's."""
 
     def __init__(self, role, bridge=None):
+        super().__init__()
         self.role = role
-        self.holder = subprocess.Popen(["unshare", "-n", "sleep", "3600"], stdin=subprocess.DEVNULL)
-        harness._children.append(self.holder)
-        self.pid = str(self.holder.pid)
-        self.enter = ["nsenter", "-t", self.pid, "-n"]
-        own = os.readlink("/proc/self/ns/net")
-        wait_for(lambda: os.readlink("/proc/%s/ns/net" % self.pid) != own)
-        self.ip("link", "set", "lo", "up")
         if bridge is None:
             self.cable = "br0"
             self.ip("link", "add", "br0", "type", "bridge")
@@ -63,9 +54,6 @@ class Place:
             bridge.ip("link", "set", role, "master", "br0", "up")
         self.ip("addr", "add", ADDRESSES[role] + "/24", "dev", self.cable)
         self.link("up")
-
-    def ip(self, *args):
-        subprocess.run(self.enter + ["ip", *args], check=True, capture_output=True)
 
     def link(self, state):
         self.ip("link", "set", self.cable, state)
@@ -78,30 +66,9 @@ class Place:
 
     def dials(self):
         """TCP connections that were tried here so far."""
-        out = subprocess.run(self.enter + ["cat", "/proc/net/snmp"], check=True,
-                             capture_output=True, text=True).stdout
-        names, values = (l.split() for l in out.splitlines() if l.startswith("Tcp:"))
+        names, values = (l.split() for l in self.run("cat", "/proc/net/snmp").splitlines()
+                         if l.startswith("Tcp:"))
         return int(values[names.index("ActiveOpens")])
-
-    def end(self):
-        self.holder.kill()
-        self.holder.wait()
-
-
-class RelayThere(Relay):
-    """A relay in its namespace."""
-
-    def __init__(self, place):
-        self.place = place
-        super().__init__()
-
-    def start(self):
-        argv = [harness.RELAY, "--dir", self.dir, "--address", ADDRESSES["relay"], "--port", "443"]
-        self.proc = subprocess.Popen(self.place.enter + argv, stdin=subprocess.DEVNULL,
-                                     stdout=subprocess.PIPE)
-        harness._children.append(self.proc)
-        self.proc.stdout.readline()
-        return self
 
 
 class Network(Case):
@@ -114,7 +81,7 @@ class Network(Case):
             self.at_hub, self.at_spoke = (self.place(r, self.there) for r in ("hub", "spoke"))
         except (subprocess.CalledProcessError, harness.GaveUp, OSError):
             harness.skip("no network namespaces")
-        self.r = RelayThere(self.there)
+        self.r = RelayAt(self.there, ADDRESSES["relay"])
         self.addCleanup(self.r.__exit__)
         self.h = self.tunnel_hub(self.r, heartbeat="60s", wrapper=self.at_hub.enter)
         self.s = self.spoke(self.h, wrapper=self.at_spoke.enter).joined()
