@@ -18,6 +18,8 @@ systemd-sysusers /run/payload-ro/zmqcat.conf /run/payload-ro/people.conf
 /usr/bin/python3 -B /run/payload-ro/inside.py /run/payload-ro /run/result
 echo $? >/run/result/rc
 """
+with open(os.path.join(HERE, "inside_systemd.py")) as checks:
+    NAMES = re.findall(r"^def check_(\w+)\(", checks.read(), re.M)
 PEOPLE = "u member -\nm member zmqcat\nu stranger -\n"
 
 
@@ -73,6 +75,8 @@ class Container(unittest.TestCase):
                                       log is not None)
         with open(path) as f:
             cls.results = json.load(f)
+        if len(cls.results) < len(NAMES):
+            raise AssertionError("the checks ended early\n" + (cls.inner_log() or ""))
 
     @classmethod
     def inner_log(cls):
@@ -92,20 +96,13 @@ class Container(unittest.TestCase):
             write(os.path.join(payload, name), text)
 
     def verdict(self, name):
-        got = self.results.get(name, "was not run")
-        if got != "ok":
-            self.fail(got)
+        if self.results[name] != "ok":
+            self.fail(self.results[name])
 
 
-def add_checks():
-    """One test for each check function of the inner script, so that each is counted."""
-    with open(os.path.join(HERE, "inside_systemd.py")) as f:
-        names = re.findall(r"^def check_(\w+)\(", f.read(), re.M)
-    for name in names:
-        setattr(Container, "test_" + name, lambda self, name=name: self.verdict(name))
-
-
-add_checks()
+# One test for each check function of the inner script, so that each is counted.
+for check in NAMES:
+    setattr(Container, "test_" + check, lambda self, name=check: self.verdict(name))
 
 if __name__ == "__main__":
     harness.main()
