@@ -8,8 +8,8 @@ sys.path[:0] = [os.path.join(TESTS, "services"), TESTS]
 import container, harness
 from harness import BUILD, ROOT, SLOW
 
-SCRIPTS = ("harness.py", "program.py", "services/manager.py", "guest/world.py",
-           "guest/scenario.py", "guest/after_cut.py")
+FILES = ("harness.py", "program.py", "services/manager.py", "guest/world.py", "guest/load.py",
+         "guest/scenario.py", "guest/after_cut.py", "vectors/original-mailbox-2.json")
 # The first boot ends by the power cut.
 RUN = """mkdir -p /run/result
 export ZMQCAT_TEST_SLOW=%s ROUNDS=%d OWN_KERNEL=%d PYTHONUNBUFFERED=1
@@ -40,7 +40,7 @@ def fill(folder, slow, rounds, own_kernel, log="/run/result/log", skipped=(), un
     units(os.path.join(folder, "units"), container.BIN)
     for name in container.PROGRAMS:
         shutil.copy(os.path.join(BUILD, name), os.path.join(folder, "bin"))
-    for name in SCRIPTS:
+    for name in FILES:
         shutil.copy(os.path.join(TESTS, name), folder)
     shutil.copy(os.path.join(ROOT, "systemd/zmqcat.sysusers"), folder + "/zmqcat.conf")
     shutil.copy(os.path.join(ROOT, "systemd/zmqcat.tmpfiles"), folder + "/zmqcat-tmpfiles.conf")
