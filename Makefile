@@ -91,7 +91,7 @@ HOST := $(B)/libhost.a
 CLIENT := $(B)/libzmqcat.a
 PROGRAMS := $(B)/zmqcat-hub $(B)/zmqcat-spoke $(B)/zmqcat
 DAEMON_SRC := daemons/options.c daemons/sockets.c daemons/identity.c daemons/credential.c \
-	daemons/region.c daemons/start.c
+	daemons/region.c daemons/stampfile.c daemons/start.c
 UNITS := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 LIBFUZZERS := $(patsubst tests/fuzz/%.c,$(B)/libfuzzer/%,$(FUZZ_SRC))

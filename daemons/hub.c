@@ -120,6 +120,8 @@ static int run(struct daemon *d, int files_max)
     int code = zc_start_loop(&d->host, &config);
     if (code == 0)
         code = zc_host_run(&d->host);
+    if (d->tunnel != NULL)
+        zc_daemon_tunnel_end(d->tunnel, d->hub);
     zc_host_done(&d->host);
     return code;
 }

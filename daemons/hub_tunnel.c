@@ -14,6 +14,7 @@
 #include "hub_gate.h"
 #include "identity.h"
 #include "region.h"
+#include "stampfile.h"
 #include "start.h"
 #include "tunnel/token.h"
 #include "tunnel/tunnel.h"
@@ -25,6 +26,7 @@ struct zc_daemon_tunnel {
     struct zc_keyfile keys;
     char key_path[PATH_MAX]; /* "": fresh keys for this run */
     char token_path[PATH_MAX];
+    struct zc_stampfile stampfile;
     bool print;
     bool choose_region; /* the map's choice is to be kept in the key file */
     struct zc_region region;
@@ -136,6 +138,11 @@ int zc_daemon_tunnel_new(const struct zc_hub_options *options, struct zc_logsink
     return r;
 }
 
+void zc_daemon_tunnel_end(struct zc_daemon_tunnel *t, struct zc_hub *hub)
+{
+    zc_stampfile_close(&t->stampfile, zc_hub_tunnel(hub));
+}
+
 void zc_daemon_tunnel_free(struct zc_daemon_tunnel *t)
 {
     if (t == NULL)
@@ -145,9 +152,10 @@ void zc_daemon_tunnel_free(struct zc_daemon_tunnel *t)
     free(t);
 }
 
-void zc_daemon_tunnel_config(const struct zc_daemon_tunnel *t,
-                             struct zc_hub_tunnel_config *ret_config)
+void zc_daemon_tunnel_config(struct zc_daemon_tunnel *t, struct zc_hub_tunnel_config *ret_config)
 {
+    struct zc_stamps_bounds stamps;
+    zc_stampfile_open(&t->stampfile, t->log, t->key_path, "hub.key", &stamps);
     *ret_config = (struct zc_hub_tunnel_config){
         .private_key = &t->keys.private_key,
         .psk = t->o->no_psk ? NULL : &t->keys.psk,
@@ -160,6 +168,7 @@ void zc_daemon_tunnel_config(const struct zc_daemon_tunnel *t,
         .forward = t->forward,
         .forward_count = (uint32_t)t->o->shared.forward_count,
         .clients_max = (uint32_t)t->o->clients_max,
+        .stamps = stamps,
     };
 }
 
@@ -274,6 +283,9 @@ void zc_daemon_tunnel_event(struct zc_daemon_tunnel *t, struct zc_host *h,
         break;
     case ZC_HUB_REFUSED:
         zc_hub_gate_refused(&t->gate, &e->key);
+        break;
+    case ZC_HUB_STAMPS:
+        zc_stampfile_save(&t->stampfile, zc_hub_tunnel(h->config.hub), e->most);
         break;
     default:
         break;

@@ -21,6 +21,7 @@
 #include "sockets.h"
 #include "spoke_options.h"
 #include "spoke_token.h"
+#include "stampfile.h"
 #include "start.h"
 
 #define TOKEN_POLL_MS 1000
@@ -36,6 +37,8 @@ struct daemon {
     bool bad_once; /* a late token was unusable a moment ago: it may be half written */
     bool joined_told;
     struct zc_keyfile keys;
+    struct zc_stampfile stampfile;
+    struct zc_stamps_bounds stamps;
     struct zc_hub *spoke;
     struct zc_host host;
     uv_timer_t poll; /* for a token that is late */
@@ -223,6 +226,8 @@ static void on_event(void *arg, struct zc_host *h, const struct zc_hub_event *e)
         say_joined(d);
     else if (e->kind == ZC_HUB_RELOAD)
         reload(d);
+    else if (e->kind == ZC_HUB_STAMPS)
+        zc_stampfile_save(&d->stampfile, zc_hub_tunnel(d->spoke), e->most);
 }
 
 /* Makes the core; 0 or the exit code. */
@@ -237,6 +242,7 @@ static int make_spoke(struct daemon *d)
     config.private_key = &d->keys.private_key;
     config.wait_hub_ms = d->options.wait_hub_ms;
     config.trace = d->options.shared.trace;
+    config.stamps = d->stamps;
     d->spoke = zc_spoke_new(&config, seed, zc_clock_now());
     zc_secret_wipe(seed, sizeof(seed));
     return d->spoke != NULL ? 0 : zc_start_no_memory(&d->log);
@@ -261,6 +267,7 @@ static int run(struct daemon *d, int files_max)
     if (code == 0) {
         uv_timer_init(&d->host.loop, &d->poll);
         code = zc_host_run(&d->host);
+        zc_stampfile_close(&d->stampfile, zc_hub_tunnel(d->spoke));
     }
     zc_host_done(&d->host);
     return code;
@@ -276,6 +283,8 @@ static int open_all(struct daemon *d)
         r = first_token(d);
     if (r == 0)
         r = zc_sockets_open(&d->sockets, &d->options.shared, true);
+    if (r == 0)
+        zc_stampfile_open(&d->stampfile, &d->log, key_path, "spoke.key", &d->stamps);
     return r != 0 ? r : make_spoke(d);
 }
 

@@ -41,8 +41,8 @@ struct zc_host_config {
     const char *name; /* for the ready line and STATUS=; may be NULL */
     bool spoke;       /* hub is a spoke (node/spoke.h): bus connections are splices */
     /* What the daemon does about events that are its own: ZC_HUB_ONLINE, ZC_HUB_PSK, ZC_HUB_REVOKE,
-     * ZC_HUB_REFUSED and ZC_HUB_RELOAD (which SIGHUP is too), and once the loop runs ZC_HUB_READY.
-     * NULL: nothing. */
+     * ZC_HUB_REFUSED, ZC_HUB_STAMPS and ZC_HUB_RELOAD (which SIGHUP is too), and once the loop runs
+     * ZC_HUB_READY. NULL: nothing. */
     void (*on_event)(void *arg, struct zc_host *h, const struct zc_hub_event *e);
     void *arg;
     bool tunnel; /* there is, or will be, one: a relay is dialled */

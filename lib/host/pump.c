@@ -48,6 +48,7 @@ static void take_event(struct zc_host *h, const struct zc_hub_event *e)
     case ZC_HUB_RELOAD:
     case ZC_HUB_REVOKE:
     case ZC_HUB_REFUSED:
+    case ZC_HUB_STAMPS:
         to_daemon(h, e);
         break;
     case ZC_HUB_SPLICE_OPEN:

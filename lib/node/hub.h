@@ -16,6 +16,7 @@
 #include "store/disk.h"
 #include "store/log.h"
 #include "tunnel/derpmap.h"
+#include "tunnel/stamps.h"
 
 struct zc_hub;
 struct zc_session;
@@ -39,6 +40,7 @@ struct zc_hub_tunnel_config {
     const uint16_t *forward; /* ports of 127.0.0.1 that spokes may reach */
     uint32_t forward_count;
     uint32_t clients_max; /* 4096 */
+    struct zc_stamps_bounds stamps;
 };
 
 /* Limits and choices; zc_hub_config_default fills all but the store. */
@@ -89,6 +91,7 @@ enum zc_hub_event_kind {
     ZC_HUB_RELOAD,
     /* Or to shut key out for good: do so at once (zc_tunnel_set_allow), then zc_hub_revoked. */
     ZC_HUB_REVOKE,
+    ZC_HUB_STAMPS,        /* store `most` as the ceiling of stamps, then zc_tunnel_stamps_raise */
     ZC_HUB_REFUSED,       /* key asked to come in and is not allowed: a line for the log, no more */
     ZC_HUB_SPLICE_OPEN,   /* splice: connect to 127.0.0.1:port for it, zc_splice_set_data */
     ZC_HUB_SPLICE_OUTPUT, /* splice, data: has output, or wants (no) input anew */
@@ -108,6 +111,7 @@ struct zc_hub_event {
     bool reset;    /* SPLICE_CLOSE */
     const struct zc_secret *psk;
     struct zc_key key;
+    struct zc_wall most; /* STAMPS */
     enum zc_hub_level level;
     const char *text; /* valid until the next call of zc_hub_event */
     int err;

@@ -58,6 +58,7 @@ int zc_hub_tunnel_init(struct zc_hub *hub, struct zc_now now, const struct zc_hu
         .allow = c->allow,
         .allow_count = c->allow_count,
         .clients_max = c->clients_max,
+        .stamps = c->stamps,
     };
     net->allow_on = c->allow_on;
     net->has_psk = c->psk != NULL;
@@ -244,6 +245,8 @@ bool zc_hub_tunnel_event(struct zc_hub *hub, struct zc_now now, struct zc_hub_ev
         zc_hub_admin_event(net, &ev);
     } else if (net->t != NULL && zc_tunnel_refused(net->t, &ev.key)) {
         ev.kind = ZC_HUB_REFUSED;
+    } else if (net->t != NULL && zc_tunnel_stamps_wanted(net->t, &ev.most)) {
+        ev.kind = ZC_HUB_STAMPS;
     } else if (!zc_splice_event(net, &ev)) {
         return false;
     }

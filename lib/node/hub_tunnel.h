@@ -119,6 +119,7 @@ struct zc_hub_tunnel {
     struct zc_mono ask_at;  /* one of them should be open by then */
     int64_t wait_hub_ms;
     uint32_t conns_max;
+    struct zc_stamps_bounds stamps; /* of the first tunnel */
 };
 
 /* ---- hub_tunnel.c ---- */

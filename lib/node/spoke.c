@@ -40,6 +40,7 @@ struct zc_hub *zc_spoke_new(const struct zc_spoke_config *config, const uint8_t 
     net->private_key = *config->private_key;
     net->wait_hub_ms = config->wait_hub_ms;
     net->conns_max = config->conns_max;
+    net->stamps = config->stamps;
     net->down_at = now.mono;
     net->ask_at = ZC_NEVER;
     return hub;
@@ -166,6 +167,7 @@ int zc_spoke_join(struct zc_hub *spoke, struct zc_now now, const struct zc_spoke
         .region_id = target->region_id,
         .server_key = target->node_key,
         .server_disco_key = target->disco_key,
+        .stamps = net->t != NULL ? zc_tunnel_stamps(net->t) : net->stamps,
     };
     struct zc_tunnel *t;
     int err = zc_tunnel_new(&config, &spoke->rng, now, &t);

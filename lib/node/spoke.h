@@ -27,6 +27,7 @@ struct zc_spoke_config {
     int64_t wait_hub_ms;                 /* 30000 */
     uint32_t conns_max;                  /* splices at a time */
     bool trace;                          /* a line for each connection */
+    struct zc_stamps_bounds stamps;
 };
 
 void zc_spoke_config_default(struct zc_spoke_config *ret_config);

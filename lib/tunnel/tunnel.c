@@ -35,6 +35,7 @@ static void take_config(struct zc_tunnel *t, const struct zc_tunnel_config *c)
     zc_rate_init(&t->newcomers, NEWCOMERS_INTERVAL_MS, NEWCOMERS_BURST);
     zc_refused_init(&t->strangers);
     zc_wg_init(&t->wg, &t->private_key, t->rng, t->role == ZC_TUNNEL_CLIENT ? 1 : t->clients_max);
+    zc_stamps_init(&t->wg.stamps, &c->stamps);
 }
 
 static int make_parts(struct zc_tunnel *t)
@@ -201,6 +202,21 @@ struct zc_key zc_tunnel_conn_key(const struct zc_tunnel *t, const struct zc_tcpm
 {
     const struct zc_tunnel_peer *p = zc_tunnel_peer_at(t, zc_tcpmux_remote(conn));
     return p != NULL ? p->key : (struct zc_key){{0}};
+}
+
+bool zc_tunnel_stamps_wanted(struct zc_tunnel *t, struct zc_wall *ret_most)
+{
+    return zc_stamps_wanted(&t->wg.stamps, ret_most);
+}
+
+void zc_tunnel_stamps_raise(struct zc_tunnel *t, struct zc_wall most)
+{
+    zc_stamps_raise(&t->wg.stamps, most);
+}
+
+struct zc_stamps_bounds zc_tunnel_stamps(const struct zc_tunnel *t)
+{
+    return zc_stamps_bounds(&t->wg.stamps);
 }
 
 void zc_tunnel_status(const struct zc_tunnel *t, struct zc_tunnel_status *ret_status)

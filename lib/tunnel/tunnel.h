@@ -31,6 +31,7 @@
 #include "crypto/secret.h"
 #include "tunnel/derp_dial.h"
 #include "tunnel/derpmap.h"
+#include "tunnel/stamps.h"
 #include "tunnel/tcpmux.h"
 
 #define ZC_TUNNEL_RELAYS_MAX 16
@@ -54,7 +55,8 @@ struct zc_tunnel_config {
      * zc_tunnel_set_relays. */
     const struct zc_derpmap_node *relays;
     uint32_t relays_count;
-    uint16_t region_id; /* only told in answers to pings */
+    uint16_t region_id;             /* only told in answers to pings */
+    struct zc_stamps_bounds stamps; /* of our initiations */
     /* SERVER. With allow_on only these keys get any answer; copied. */
     bool allow_on;
     const struct zc_key *allow;
@@ -149,6 +151,13 @@ ZC_MUST_CHECK int zc_tunnel_set_allow(struct zc_tunnel *t, struct zc_now now, bo
 bool zc_tunnel_refused(struct zc_tunnel *t, struct zc_key *ret_key);
 /* SERVER: another pre-shared key, NULL: none. All clients are forgotten as above. */
 void zc_tunnel_set_psk(struct zc_tunnel *t, struct zc_now now, const struct zc_secret *psk);
+
+/* True once: the ceiling of stamps, see stamps.h, is to be stored as this; zc_tunnel_stamps_raise
+ * when that is done. */
+bool zc_tunnel_stamps_wanted(struct zc_tunnel *t, struct zc_wall *ret_most);
+void zc_tunnel_stamps_raise(struct zc_tunnel *t, struct zc_wall most);
+/* What the tunnel that takes this one's place begins with. */
+struct zc_stamps_bounds zc_tunnel_stamps(const struct zc_tunnel *t);
 
 /* ---- figures ---- */
 

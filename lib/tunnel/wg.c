@@ -53,7 +53,7 @@ static void peer_fill(struct zc_wg *wg, struct zc_wgpeer *p, const struct zc_wg_
     memcpy(p->address, config->address, sizeof(p->address));
     p->any_source = config->any_source;
     p->data = config->data;
-    memcpy(p->stamp_sent, wg->stamp_floor, sizeof(p->stamp_sent));
+    memcpy(p->stamp_sent, wg->stamps.floor, sizeof(p->stamp_sent));
     p->index.peer = p;
     p->retry_at = p->start_at = p->keepalive_at = p->renew_at = p->erase_at = ZC_NEVER;
     zc_list_init(&p->link);
@@ -101,8 +101,7 @@ fail_peer:
 
 void zc_wg_remove(struct zc_wg *wg, struct zc_wgpeer *p)
 {
-    if (memcmp(p->stamp_sent, wg->stamp_floor, sizeof(p->stamp_sent)) > 0)
-        memcpy(wg->stamp_floor, p->stamp_sent, sizeof(p->stamp_sent));
+    zc_stamps_keep(&wg->stamps, p->stamp_sent);
     if (wg->data_peer == p)
         wg->data_peer = NULL;
     zc_wgpeer_abandon(wg, p);

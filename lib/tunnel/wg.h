@@ -30,6 +30,7 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "tunnel/noise.h"
+#include "tunnel/stamps.h"
 
 #define ZC_WG_MTU 1280
 #define ZC_WG_HEADER 16   /* before the inner packet */
@@ -92,8 +93,7 @@ struct zc_wg {
     struct zc_list dirty;  /* peers with something to send */
     struct zc_list told;   /* peers with an event */
     uint8_t hash_key[16];
-    /* The greatest stamp of peers that were removed: theirs rise when they come back. */
-    uint8_t stamp_floor[ZC_NOISE_STAMP_BYTES];
+    struct zc_stamps stamps; /* of our initiations; the owner may give it bounds before any peer */
     uint32_t peers_max;
     uint32_t staged;             /* packets kept for all peers */
     uint64_t dropped_packets;    /* input that was of no use, and kept packets thrown away */

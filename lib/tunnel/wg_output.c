@@ -65,10 +65,10 @@ static size_t initiate(struct zc_wg *wg, struct zc_wgpeer *p, struct zc_now now,
     p->sent = true;
     p->sent_at = now.mono;
     p->bad_told = false;
-    zc_noise_stamp(now.wall, p->stamp_sent, p->stamp_sent);
     zc_x25519_generate(wg->rng, &ephemeral);
     size_t len = 0;
-    if (zc_wgpeer_index_add(wg, &p->index) == 0) {
+    if (zc_stamps_next(&wg->stamps, now.wall, p->stamp_sent) &&
+        zc_wgpeer_index_add(wg, &p->index) == 0) {
         if (zc_noise_create_initiation(&p->handshake, &wg->self, &p->noise, &ephemeral,
                                        zc_wgpeer_index_value(&p->index), p->stamp_sent, buf) == 0) {
             zc_cookie_sign(&p->cookie, &p->noise.cookie_keys, now, buf, ZC_NOISE_INITIATION_BYTES);
@@ -79,7 +79,7 @@ static size_t initiate(struct zc_wg *wg, struct zc_wgpeer *p, struct zc_now now,
             zc_map_remove(&wg->indices, &p->index.node);
         }
     }
-    /* Without memory the retry comes all the same. */
+    /* Without memory, or a stamp, the retry comes all the same. */
     p->tx_bytes += len;
     zc_secret_done(&ephemeral);
     zc_wgpeer_arm(wg, p);

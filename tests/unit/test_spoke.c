@@ -301,6 +301,22 @@ TEST(another_token)
     mesh_end();
 }
 
+/* The hub remembers the stamps of this key, whichever token it came with. */
+TEST(joining_again_with_a_clock_that_was_set_back)
+{
+    mesh_start();
+    struct node *hub = mesh_hub(1), *spoke = mesh_joined(2, hub);
+    for (int i = 0; i < 3; i++) {
+        mesh_run(100);
+        mesh_now.wall.ms -= 86400000;
+        mesh_join(spoke, hub, &mesh_psk);
+        struct local *a = mesh_client(spoke, 7);
+        HAS(mesh_call(a, "{\"op\":\"put\",\"name\":\"q\",\"text\":\"one\"}"), "ok");
+        mesh_free(a);
+    }
+    mesh_end();
+}
+
 TEST(status_of_a_spoke)
 {
     mesh_start();

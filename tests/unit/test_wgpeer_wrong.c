@@ -270,6 +270,38 @@ TEST(wg_restart_with_an_early_clock)
     pair_done(&p);
 }
 
+/* Unless the process knows the ceiling of its last one. */
+TEST(wg_restart_with_an_early_clock_and_a_ceiling)
+{
+    struct zc_stamps_bounds bounds = {true, {0}, {1700000000000 + 3600000}};
+    struct zc_wall want;
+    pair_init(&p);
+    zc_stamps_init(&p.a.wg.stamps, &bounds);
+    pair_connect(&p);
+    static const struct zc_secret psk = {{1, 2, 3}};
+    zc_wg_done(&p.a.wg);
+    side_init(&p.a, 1, 4);
+    p.ms += 1000;
+    p.wall_ms -= 86400000;
+    CHECK_INT(zc_stamps_begin(bounds.most, pair_now(&p).wall, &bounds), ZC_STAMPS_CLOCK_BEHIND);
+    zc_stamps_init(&p.a.wg.stamps, &bounds);
+    side_meet(&p.a, &p.b, &psk);
+    pair_send(&p, &p.a, buf, 100, 1);
+    pair_run(&p);
+    CHECK_INT(p.b.got, 1);
+    /* At the ceiling none is sent until it is raised; then the retry goes through. */
+    p.ms += 200000;
+    p.a.wg.stamps.bounds.most = bounds.after;
+    pair_send(&p, &p.a, buf, 100, 2);
+    CHECK_INT(pair_run(&p), 0);
+    CHECK(zc_stamps_wanted(&p.a.wg.stamps, &want) && want.ms > bounds.after.ms);
+    zc_stamps_raise(&p.a.wg.stamps, want);
+    p.ms += 6000;
+    pair_run(&p);
+    CHECK_INT(p.b.got, 2);
+    pair_done(&p);
+}
+
 TEST(wg_cookie_is_used)
 {
     pair_init(&p);
