@@ -26,6 +26,7 @@ struct zc_daemon_tunnel {
     struct zc_keyfile keys;
     char key_path[PATH_MAX]; /* "": fresh keys for this run */
     char token_path[PATH_MAX];
+    bool key_made;
     struct zc_stampfile stampfile;
     bool print;
     bool choose_region; /* the map's choice is to be kept in the key file */
@@ -94,7 +95,7 @@ static bool same_file(const char *a, const char *b)
 static int open_files(struct zc_daemon_tunnel *t)
 {
     const struct zc_options *o = &t->o->shared;
-    int r = zc_identity_open(o, "hub.key", ZC_KEYFILE_HUB, &t->keys, t->key_path);
+    int r = zc_identity_open(o, "hub.key", ZC_KEYFILE_HUB, &t->keys, t->key_path, &t->key_made);
     if (r != 0)
         return r;
     if (t->key_path[0] == '\0')
@@ -155,7 +156,7 @@ void zc_daemon_tunnel_free(struct zc_daemon_tunnel *t)
 void zc_daemon_tunnel_config(struct zc_daemon_tunnel *t, struct zc_hub_tunnel_config *ret_config)
 {
     struct zc_stamps_bounds stamps;
-    zc_stampfile_open(&t->stampfile, t->log, t->key_path, "hub.key", &stamps);
+    zc_stampfile_open(&t->stampfile, t->log, t->key_path, "hub.key", t->key_made, &stamps);
     *ret_config = (struct zc_hub_tunnel_config){
         .private_key = &t->keys.private_key,
         .psk = t->o->no_psk ? NULL : &t->keys.psk,

@@ -42,10 +42,10 @@ bool zc_identity_map_path(char ret_path[PATH_MAX])
 }
 
 int zc_identity_open(const struct zc_options *o, const char *name, enum zc_keyfile_role role,
-                     struct zc_keyfile *ret_keys, char ret_path[PATH_MAX])
+                     struct zc_keyfile *ret_keys, char ret_path[PATH_MAX], bool *ret_made)
 {
     char why[ZC_KEYFILE_WHY_MAX], escaped[400];
-    bool made = false;
+    *ret_made = false;
     ret_path[0] = '\0';
     if (zc_limits_keep_secrets() < 0) {
         zc_logsink_line(o->log, ZC_LOGSINK_ERR, "the cryptographic library cannot be started");
@@ -58,18 +58,19 @@ int zc_identity_open(const struct zc_options *o, const char *name, enum zc_keyfi
     } else if (!zc_identity_state_path(name, ret_path)) {
         ret_path[0] = '\0';
         zc_keyfile_generate(role, ret_keys);
+        *ret_made = true;
         return 0;
     }
     if (zc_credential_missing(&zc_credential_key, ret_path, o->log))
         return 1; /* one that is there later is met by starting again */
-    int err = zc_keyfile_open(ret_path, role, ret_keys, &made, why);
+    int err = zc_keyfile_open(ret_path, role, ret_keys, ret_made, why);
     if (err != 0) {
         int code = zc_options_bad(o, "key-file", ret_path, why);
         bool passes = err == ZC_ENOSPC || err == ZC_EIO || err == ZC_ENOMEM || err == ZC_EMFILE;
         return passes ? 1 : code;
     }
     zc_text_escape(escaped, sizeof(escaped), zc_slice_str(ret_path));
-    if (made)
+    if (*ret_made)
         zc_logsink_line(o->log, ZC_LOGSINK_NOTICE, "key file %s: made", escaped);
     return 0;
 }

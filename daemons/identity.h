@@ -15,8 +15,8 @@ bool zc_identity_state_path(const char *name, char ret_path[PATH_MAX]);
  * directory is made. False: nowhere. */
 bool zc_identity_map_path(char ret_path[PATH_MAX]);
 /* Loads or makes the keys: --key-file, else `name` in the state directory, else fresh ones for this
- * run. ret_path is "" then. 0 or the exit code after it said why. */
+ * run. ret_path is "" then. 0 or the exit code after it said why. ret_made: they are fresh. */
 int zc_identity_open(const struct zc_options *o, const char *name, enum zc_keyfile_role role,
-                     struct zc_keyfile *ret_keys, char ret_path[PATH_MAX]);
+                     struct zc_keyfile *ret_keys, char ret_path[PATH_MAX], bool *ret_made);
 
 #endif

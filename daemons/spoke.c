@@ -37,6 +37,7 @@ struct daemon {
     bool bad_once; /* a late token was unusable a moment ago: it may be half written */
     bool joined_told;
     struct zc_keyfile keys;
+    bool key_made;
     struct zc_stampfile stampfile;
     struct zc_stamps_bounds stamps;
     struct zc_hub *spoke;
@@ -276,7 +277,8 @@ static int run(struct daemon *d, int files_max)
 static int open_all(struct daemon *d)
 {
     char key_path[PATH_MAX];
-    int r = zc_identity_open(&d->options.shared, "spoke.key", ZC_KEYFILE_SPOKE, &d->keys, key_path);
+    int r = zc_identity_open(&d->options.shared, "spoke.key", ZC_KEYFILE_SPOKE, &d->keys, key_path,
+                             &d->key_made);
     if (r == 0)
         r = zc_spoke_token_init(&d->source, &d->options);
     if (r == 0)
@@ -284,7 +286,7 @@ static int open_all(struct daemon *d)
     if (r == 0)
         r = zc_sockets_open(&d->sockets, &d->options.shared, true);
     if (r == 0)
-        zc_stampfile_open(&d->stampfile, &d->log, key_path, "spoke.key", &d->stamps);
+        zc_stampfile_open(&d->stampfile, &d->log, key_path, "spoke.key", d->key_made, &d->stamps);
     return r != 0 ? r : make_spoke(d);
 }
 

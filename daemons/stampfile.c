@@ -56,19 +56,19 @@ static void store(struct zc_stampfile *f, struct zc_wall ceiling)
 }
 
 /* What the file holds; 0: nothing of use, and that was told. */
-static struct zc_wall read_stored(struct zc_stampfile *f)
+static struct zc_wall read_stored(struct zc_stampfile *f, bool fresh)
 {
     char why[ZC_SECRETFILE_WHY_MAX];
     struct zc_buf text = {0};
     struct zc_wall stored = {0};
     int err = zc_secretfile_read(f->path, BYTES_MAX, &text, why);
-    if (err == ZC_ENOENT)
+    if (err == ZC_ENOENT && !fresh)
         say(f, ZC_LOGSINK_INFO, "does not exist yet: made",
-            "; if the key was in use and the clock is behind, " KEPT_OUT ": check the clock");
+            "; if the clock is behind, " KEPT_OUT ": check the clock");
     else if (err == 0 && !zc_stamps_decode(zc_slice(text.data, text.len), &stored))
         say(f, ZC_LOGSINK_WARNING, "is damaged: made anew",
             "; if the clock is behind, " KEPT_OUT ": check the clock");
-    else if (err != 0) {
+    else if (err != 0 && err != ZC_ENOENT) {
         f->failed = true; /* what keeps it from being read keeps it from being written */
         say(f, ZC_LOGSINK_WARNING, why,
             ": if the clock is behind, " KEPT_OUT ": let the daemon read it, or remove it");
@@ -78,13 +78,13 @@ static struct zc_wall read_stored(struct zc_stampfile *f)
 }
 
 void zc_stampfile_open(struct zc_stampfile *f, struct zc_logsink *log, const char *key_path,
-                       const char *name, struct zc_stamps_bounds *ret_bounds)
+                       const char *name, bool fresh, struct zc_stamps_bounds *ret_bounds)
 {
     *f = (struct zc_stampfile){.log = log};
     *ret_bounds = (struct zc_stamps_bounds){0};
     if (key_path[0] == '\0' || !find_path(f, key_path, name))
         return;
-    switch (zc_stamps_begin(read_stored(f), zc_clock_now().wall, ret_bounds)) {
+    switch (zc_stamps_begin(read_stored(f, fresh), zc_clock_now().wall, ret_bounds)) {
     case ZC_STAMPS_ABSURD:
         say(f, ZC_LOGSINK_WARNING,
             "is of a clock that was years ahead, and not followed: ", KEPT_OUT ": check the clock");

@@ -20,9 +20,9 @@ struct zc_stampfile {
 };
 
 /* Reads the file and stores the first ceiling. key_path: the key file's, "": there is none, and so
- * no bounds; name: the key file's usual name. */
+ * no bounds; name: the key file's usual name; fresh: nobody has met the key yet. */
 void zc_stampfile_open(struct zc_stampfile *f, struct zc_logsink *log, const char *key_path,
-                       const char *name, struct zc_stamps_bounds *ret_bounds);
+                       const char *name, bool fresh, struct zc_stamps_bounds *ret_bounds);
 /* ZC_HUB_STAMPS. */
 void zc_stampfile_save(struct zc_stampfile *f, struct zc_tunnel *t, struct zc_wall most);
 /* The end of the process: the ceiling goes down to the last stamp, so that the next process need
