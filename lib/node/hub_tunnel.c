@@ -188,6 +188,15 @@ static void peer_event(struct zc_hub_tunnel *net, struct zc_now now,
         zc_hub_say(net, now, ZC_HUB_INFO, false, "tunnel: %s is here", key);
     else if (ev->kind == ZC_TUNNEL_PEER_DOWN)
         zc_hub_say(net, now, ZC_HUB_INFO, false, "tunnel: %s is gone: %s", key, ev->text);
+    else if (ev->kind == ZC_TUNNEL_PEER_TWIN)
+        zc_hub_say(net, now, ZC_HUB_WARNING, true,
+                   "tunnel: two spokes use the key %s and take each other's packets: stop one, or "
+                   "give it a key file of its own",
+                   key);
+    else if (ev->kind == ZC_TUNNEL_TWIN)
+        zc_hub_say(net, now, ZC_HUB_WARNING, true,
+                   "tunnel: another hub uses the key of this one, and they take each other's "
+                   "packets: stop one, or give it a key file of its own");
 }
 
 static void tunnel_event(struct zc_hub_tunnel *net, struct zc_now now,

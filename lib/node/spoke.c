@@ -217,6 +217,16 @@ void zc_spoke_tunnel_event(struct zc_hub_tunnel *net, struct zc_now now,
     case ZC_TUNNEL_PEER_DOWN:
         hub_down(net, now, ev->text);
         break;
+    case ZC_TUNNEL_TWIN:
+        zc_hub_say(net, now, ZC_HUB_WARNING, true,
+                   "another spoke uses the key of this one, and they take each other's packets: "
+                   "stop one, or give it a key file of its own");
+        break;
+    case ZC_TUNNEL_PEER_TWIN:
+        zc_hub_say(net, now, ZC_HUB_WARNING, true,
+                   "two hubs use the key that the token names and take each other's packets: stop "
+                   "one, or give it a key file of its own");
+        break;
     case ZC_TUNNEL_PSK_WRONG:
         net->psk_wrong = true;
         zc_hub_say(net, now, ZC_HUB_ERR, true,

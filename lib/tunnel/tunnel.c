@@ -149,6 +149,11 @@ static bool relay_event(struct zc_tunnel *t, struct zc_tunnel_event *ev)
 static bool peer_event(struct zc_tunnel *t, struct zc_tunnel_event *ev)
 {
     struct zc_list *first;
+    if (t->twin_due) {
+        t->twin_due = false;
+        ev->kind = ZC_TUNNEL_TWIN;
+        return true;
+    }
     while ((first = zc_list_first(&t->told)) != NULL) {
         struct zc_tunnel_peer *p = ZC_CONTAINER(first, struct zc_tunnel_peer, told);
         ev->key = p->key;
@@ -166,6 +171,11 @@ static bool peer_event(struct zc_tunnel *t, struct zc_tunnel_event *ev)
         if (p->psk_due) {
             p->psk_due = false;
             ev->kind = ZC_TUNNEL_PSK_WRONG;
+            return true;
+        }
+        if (p->twin_due) {
+            p->twin_due = false;
+            ev->kind = ZC_TUNNEL_PEER_TWIN;
             return true;
         }
         zc_list_remove(first);

@@ -108,6 +108,8 @@ enum zc_tunnel_event_kind {
     ZC_TUNNEL_RELAY_SAYS, /* text: what the relay complains about; "": well again */
     ZC_TUNNEL_PEER_UP,    /* key: a handshake succeeded; the first, or after PEER_DOWN */
     ZC_TUNNEL_PEER_DOWN,  /* key; text: why it cannot be reached. Its connections live on */
+    ZC_TUNNEL_TWIN,       /* two processes use our key and take each other's packets */
+    ZC_TUNNEL_PEER_TWIN,  /* key: the same of a peer's */
     ZC_TUNNEL_PSK_WRONG,  /* CLIENT: the server has another pre-shared key */
     ZC_TUNNEL_CONN,       /* key, conn, tcp: an event of a connection, see tcpmux.h */
 };

@@ -27,6 +27,7 @@ void zc_tunnel_input_packet(struct zc_tunnel *t, struct zc_now now, const struct
     if (p == NULL || p->leaving)
         return;
     if (!disco) {
+        zc_wg_stray(&t->wg, now, p->wg, data, len);
         zc_wg_input(&t->wg, now, data, len);
         zc_tunnel_input_events(t, now);
     } else if (zc_secret_key_equal(&sender, &p->disco_key)) {
@@ -44,6 +45,8 @@ void zc_tunnel_input_events(struct zc_tunnel *t, struct zc_now now)
         if (ev.kind == ZC_WG_DATA) {
             p->heard_at = now.mono;
             zc_tcpmux_input(t->mux, now, ev.packet.data, ev.packet.len);
+        } else if (ev.kind == ZC_WG_TWIN_OF_PEER || ev.kind == ZC_WG_TWIN_OF_OURS) {
+            zc_tunnel_peer_twin(t, now, p, ev.kind == ZC_WG_TWIN_OF_OURS);
         } else if (t->role == ZC_TUNNEL_CLIENT) {
             zc_tunnel_client_wg(t, now, &ev);
         } else if (ev.kind == ZC_WG_HANDSHAKE_DONE) {

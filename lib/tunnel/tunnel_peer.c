@@ -255,6 +255,20 @@ void zc_tunnel_peer_psk_wrong(struct zc_tunnel *t, struct zc_tunnel_peer *p)
     tell(t, p);
 }
 
+void zc_tunnel_peer_twin(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p,
+                         bool ours)
+{
+    if (!ours) {
+        p->twin_due = true;
+        tell(t, p);
+        return;
+    }
+    /* All peers may meet it; it is one episode. */
+    if (!t->twin_told || zc_mono_diff_ms(t->twin_at, now.mono) >= ZC_TWIN_OVER_MS)
+        t->twin_due = t->twin_told = true;
+    t->twin_at = now.mono;
+}
+
 void zc_tunnel_peer_disco(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p,
                           struct zc_slice packet)
 {

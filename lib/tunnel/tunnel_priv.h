@@ -10,6 +10,7 @@
 #include "tunnel/meow.h"
 #include "tunnel/refused.h"
 #include "tunnel/tunnel.h"
+#include "tunnel/twin.h"
 #include "tunnel/wg.h"
 
 #define ZC_TUNNEL_TEXT_MAX 256
@@ -33,6 +34,7 @@ struct zc_tunnel_peer {
     bool up_due;   /* PEER_UP is not told yet */
     bool down_due; /* PEER_DOWN, likewise */
     bool psk_due;
+    bool twin_due;
     /* SERVER: it meowed. What waits for it goes when the handshake is done: with the answer to the
      * meow it could push that out of the relay's queue. */
     bool came_back;
@@ -80,6 +82,9 @@ struct zc_tunnel {
     struct zc_map by_addr;
     uint8_t hash_key[16];
     struct zc_list owed, told, probing;
+    bool twin_due; /* another process has our key */
+    bool twin_told;
+    struct zc_mono twin_at;          /* the last that a peer said so */
     struct zc_list leaving, parting; /* forgotten soon; those of them with resets to send */
     struct zc_mono probe_at;         /* no later than any of probing */
     struct zc_tunnel_peer *cursor;   /* the peer of index cursor_index, or NULL */
@@ -128,6 +133,9 @@ void zc_tunnel_peer_probe(struct zc_tunnel *t, struct zc_now now);
 /* why is static text. */
 void zc_tunnel_peer_is_down(struct zc_tunnel *t, struct zc_tunnel_peer *p, const char *why);
 void zc_tunnel_peer_psk_wrong(struct zc_tunnel *t, struct zc_tunnel_peer *p);
+/* Two processes have its key, or ours. */
+void zc_tunnel_peer_twin(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p,
+                         bool ours);
 /* A ping or pong of this peer. */
 void zc_tunnel_peer_disco(struct zc_tunnel *t, struct zc_now now, struct zc_tunnel_peer *p,
                           struct zc_slice packet);

@@ -172,9 +172,13 @@ static bool take(struct zc_wgpeer *p, struct zc_wg_event *ev)
         bool *flag;
         enum zc_wg_event_kind kind;
     } events[] = {
-        {&p->done, ZC_WG_HANDSHAKE_DONE},   {&p->bad_response, ZC_WG_BAD_RESPONSE},
-        {&p->unanswered, ZC_WG_UNANSWERED}, {&p->gave_up, ZC_WG_GAVE_UP},
+        {&p->done, ZC_WG_HANDSHAKE_DONE},
+        {&p->bad_response, ZC_WG_BAD_RESPONSE},
+        {&p->unanswered, ZC_WG_UNANSWERED},
+        {&p->gave_up, ZC_WG_GAVE_UP},
         {&p->erased, ZC_WG_ERASED},
+        {&p->twin_of_peer, ZC_WG_TWIN_OF_PEER},
+        {&p->twin_of_ours, ZC_WG_TWIN_OF_OURS},
     };
     for (size_t i = 0; i < ZC_ARRAY_LEN(events); i++) {
         if (*events[i].flag) {

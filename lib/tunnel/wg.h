@@ -70,6 +70,9 @@ enum zc_wg_event_kind {
     /* A response to our initiation is not authentic: most likely another pre-shared key. Once per
      * initiation. */
     ZC_WG_BAD_RESPONSE,
+    /* Another process uses the peer's key, or ours with this peer; see twin.h. */
+    ZC_WG_TWIN_OF_PEER,
+    ZC_WG_TWIN_OF_OURS,
     ZC_WG_ERASED, /* no new session for 540 s: all keys are gone */
     ZC_WG_DATA,   /* an inner IPv6 packet */
 };
@@ -130,6 +133,10 @@ void zc_wg_peer_stats(const struct zc_wgpeer *peer, struct zc_now now,
 
 /* One packet received. data is changed. */
 void zc_wg_input(struct zc_wg *wg, struct zc_now now, uint8_t *data, size_t len);
+/* Before zc_wg_input, where the way tells whose packet it is: one for a session that is none of
+ * ours may be for another process with our key. */
+void zc_wg_stray(struct zc_wg *wg, struct zc_now now, struct zc_wgpeer *peer, const uint8_t *data,
+                 size_t len);
 /* buf[16..16+len) is an inner packet (1..1280 bytes) and buf has room for ZC_WG_PACKET_MAX. Length
  * of the packet that now lies at buf[0] and is to be sent to the peer, or 0: it was copied and
  * comes out of zc_wg_output later, or is dropped when there is never a session. */

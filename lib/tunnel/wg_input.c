@@ -80,9 +80,17 @@ static bool initiation(struct zc_wg *wg, struct zc_now now, const uint8_t *msg)
         zc_noise_read_static(&n, &wg->self, msg, &who) != 0)
         return false;
     struct zc_wgpeer *p = zc_wg_find(wg, &who);
-    if (p != NULL && zc_noise_read_stamp(&n, &p->noise, msg, stamp) == 0 &&
-        is_new_stamp(p, now, stamp) && answer(wg, p, now, &n)) {
+    if (p == NULL || zc_noise_read_stamp(&n, &p->noise, msg, stamp) != 0) {
+        zc_noise_done(&n);
+        return false;
+    }
+    if (memcmp(stamp, p->stamp_seen, sizeof(stamp)) < 0 && !p->late) {
+        p->late = true;
+        p->late_at = now.mono;
+    }
+    if (is_new_stamp(p, now, stamp) && answer(wg, p, now, &n)) {
         good = true;
+        p->late = false;
         memcpy(p->stamp_seen, stamp, sizeof(stamp));
         p->seen = true;
         p->seen_at = now.mono;
@@ -156,6 +164,57 @@ static void refresh(struct zc_wg *wg, struct zc_wgpeer *p, struct zc_now now)
     zc_wgpeer_want(wg, p, now);
 }
 
+static bool settled(const struct zc_wgpeer_session *s, struct zc_now now)
+{
+    return zc_wgpeer_alive(s, now) && s->used &&
+           zc_wgpeer_due(zc_mono_add_ms(s->used_at, ZC_TWIN_SETTLED_MS), now);
+}
+
+static void sign_of_peer(struct zc_wg *wg, struct zc_wgpeer *p, struct zc_now now)
+{
+    if (!zc_twin_sign(&p->twins, now))
+        return;
+    p->twin_of_peer = true;
+    zc_wgpeer_tell(wg, p);
+}
+
+/* Something genuine came under s. Signs of two processes at the other end: this is not the session
+ * that has been in use, or it is while another process asked for one in vain. */
+static void compare(struct zc_wg *wg, struct zc_wgpeer *p, struct zc_now now,
+                    const struct zc_wgpeer_session *s)
+{
+    bool older = s == p->previous && settled(p->current, now);
+    bool late = p->late && s == p->current &&
+                zc_wgpeer_due(zc_mono_add_ms(p->late_at, ZC_TWIN_SETTLED_MS), now);
+    if (late)
+        p->late = false;
+    if (older || late)
+        sign_of_peer(wg, p, now);
+}
+
+/* Whether a session of this index was ours not long ago. */
+static bool was_ours(const struct zc_wgpeer *p, uint64_t index)
+{
+    for (uint32_t i = 0; i < ZC_WGPEER_OLD && i < p->old_next; i++)
+        if (p->old[i] == index)
+            return true;
+    return false;
+}
+
+void zc_wg_stray(struct zc_wg *wg, struct zc_now now, struct zc_wgpeer *p, const uint8_t *data,
+                 size_t len)
+{
+    if (len < ZC_WG_OVERHEAD || get_little(data, 4) != 4 || find_index(wg, data + 4) != NULL ||
+        !settled(p->current, now))
+        return;
+    if (was_ours(p, get_little(data + 4, 4)))
+        sign_of_peer(wg, p, now);
+    else if (zc_twin_sign(&p->twins_of_ours, now)) {
+        p->twin_of_ours = true;
+        zc_wgpeer_tell(wg, p);
+    }
+}
+
 static bool transport(struct zc_wg *wg, struct zc_now now, uint8_t *data, size_t len)
 {
     struct zc_wgpeer_index *e = find_index(wg, data + 4);
@@ -171,7 +230,12 @@ static bool transport(struct zc_wg *wg, struct zc_now now, uint8_t *data, size_t
         return false;
     size_t text_len = len - ZC_WG_OVERHEAD;
     p->rx_bytes += len;
+    if (!s->used) {
+        s->used = true;
+        s->used_at = now.mono;
+    }
     zc_wgpeer_session_used(wg, p, now, s);
+    compare(wg, p, now, s);
     refresh(wg, p, now);
     zc_wgpeer_heard(p, now, text_len > 0);
     zc_wgpeer_arm(wg, p);

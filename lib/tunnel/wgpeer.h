@@ -16,7 +16,10 @@
 #define ZC_TUNNEL_WGPEER_H
 
 #include "tunnel/replay.h"
+#include "tunnel/twin.h"
 #include "tunnel/wg.h"
+
+#define ZC_WGPEER_OLD 8
 
 struct zc_wgpeer_session;
 
@@ -33,6 +36,8 @@ struct zc_wgpeer_session {
     struct zc_secret send, receive;
     uint64_t counter; /* of the next packet sent */
     struct zc_mono created;
+    bool used; /* the peer sent under it, first at: */
+    struct zc_mono used_at;
     struct zc_replay replay;
 };
 
@@ -60,7 +65,13 @@ struct zc_wgpeer {
     uint32_t tries; /* initiations since the last success */
     uint8_t stamp_sent[ZC_NOISE_STAMP_BYTES];
     uint8_t stamp_seen[ZC_NOISE_STAMP_BYTES]; /* greatest accepted */
-    bool seen;                                /* an initiation was accepted, at: */
+    /* A genuine initiation came later than it should, and first at: */
+    bool late;
+    struct zc_mono late_at;
+    struct zc_twin twins, twins_of_ours;
+    uint32_t old[ZC_WGPEER_OLD]; /* indices of sessions that are gone, the last ones */
+    uint32_t old_next;
+    bool seen; /* an initiation was accepted, at: */
     struct zc_mono seen_at;
     bool sent; /* a handshake message was made, at: */
     struct zc_mono sent_at;
@@ -81,7 +92,7 @@ struct zc_wgpeer {
     uint32_t staged_count;
 
     /* Events not yet told. */
-    bool done, unanswered, gave_up, bad_response, erased;
+    bool done, unanswered, gave_up, bad_response, erased, twin_of_peer, twin_of_ours;
     bool bad_told; /* of the initiation under way */
 
     uint64_t rx_bytes, tx_bytes;

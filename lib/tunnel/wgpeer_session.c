@@ -24,6 +24,9 @@ void zc_wgpeer_session_free(struct zc_wg *wg, struct zc_wgpeer_session *s)
 {
     if (s == NULL)
         return;
+    struct zc_wgpeer *p = s->index.peer;
+    if (s->index.node.link != NULL)
+        p->old[p->old_next++ % ZC_WGPEER_OLD] = zc_wgpeer_index_value(&s->index);
     index_remove(wg, &s->index);
     zc_secret_wipe(s, sizeof(*s));
     free(s);

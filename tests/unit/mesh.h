@@ -474,6 +474,8 @@ static inline void mesh_kill(struct node *n)
 static inline void mesh_end(void)
 {
     for (uint32_t i = 0; i < mesh_count; i++) {
+        for (uint32_t j = 0; j < mesh[i].lines && j < MESH_LINES; j++)
+            CHECK(strstr(mesh[i].line[j], "each other's") == NULL);
         if (mesh[i].hub != NULL)
             mesh_kill(&mesh[i]);
     }

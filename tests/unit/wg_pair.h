@@ -15,6 +15,7 @@ struct side {
     uint8_t address[16];
     /* Since the last pair_forget. */
     int done, unanswered, gave_up, bad_response, erased, got;
+    int twins, twins_of_ours; /* never, in the whole test, unless there are any */
     uint32_t tries;
     uint8_t last[ZC_WG_MTU]; /* inner packet */
     size_t last_len;
@@ -68,6 +69,7 @@ static inline void pair_init(struct pair *p)
 
 static inline void pair_done(struct pair *p)
 {
+    CHECK_INT(p->a.twins + p->a.twins_of_ours + p->b.twins + p->b.twins_of_ours, 0);
     zc_wg_done(&p->a.wg);
     zc_wg_done(&p->b.wg);
 }
@@ -95,6 +97,8 @@ static inline void side_events(struct side *s)
         s->gave_up += ev.kind == ZC_WG_GAVE_UP;
         s->bad_response += ev.kind == ZC_WG_BAD_RESPONSE;
         s->erased += ev.kind == ZC_WG_ERASED;
+        s->twins += ev.kind == ZC_WG_TWIN_OF_PEER;
+        s->twins_of_ours += ev.kind == ZC_WG_TWIN_OF_OURS;
         if (ev.kind == ZC_WG_UNANSWERED)
             s->tries = ev.tries;
         if (ev.kind == ZC_WG_DATA) {
@@ -145,6 +149,7 @@ static inline void pair_input(struct pair *p, struct side *s, const uint8_t *buf
 {
     uint8_t *copy = malloc(len + 1);
     memcpy(copy, buf, len);
+    zc_wg_stray(&s->wg, pair_now(p), s->peer, copy, len);
     zc_wg_input(&s->wg, pair_now(p), copy, len);
     side_events(s);
     free(copy);
