@@ -85,6 +85,12 @@ class Network(Case):
         self.addCleanup(self.r.__exit__)
         self.h = self.tunnel_hub(self.r, heartbeat="60s", wrapper=self.at_hub.enter)
         self.s = self.spoke(self.h, wrapper=self.at_spoke.enter).joined()
+        self.addCleanup(self.no_twins)
+
+    def no_twins(self):
+        """However they roam, nobody takes them for two with one key."""
+        for d in (self.h, self.s):
+            self.assertNotIn("take each other's packets", d.logged())
 
     def place(self, *args):
         place = Place(*args)
