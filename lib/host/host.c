@@ -160,16 +160,17 @@ static void tunnel_text(struct zc_host *h, char *ret_text, size_t cap)
         snprintf(ret_text, cap, "%s, %s %s%s", st.state == ZC_TUNNEL_UP ? "joined" : "joining", is,
                  relay, away);
     else
-        snprintf(ret_text, cap, ", %u spokes, %s %s%s", (unsigned)st.peers, is, relay, away);
+        snprintf(ret_text, cap, ", %u spoke%s, %s %s%s", (unsigned)st.peers,
+                 st.peers == 1 ? "" : "s", is, relay, away);
 }
 
 static void hub_text(const struct zc_host *h, const struct zc_hub_stats *s, const char *tunnel,
                      char *ret_text, size_t cap)
 {
-    snprintf(ret_text, cap, "%llu sessions, %llu queued, %llu leased, storage %s%s",
-             (unsigned long long)s->sessions, (unsigned long long)s->queued,
-             (unsigned long long)s->leased, storage_text(s->storage, h->config.disk != NULL),
-             tunnel);
+    snprintf(ret_text, cap, "%llu session%s, %llu queued, %llu leased, storage %s%s",
+             (unsigned long long)s->sessions, s->sessions == 1 ? "" : "s",
+             (unsigned long long)s->queued, (unsigned long long)s->leased,
+             storage_text(s->storage, h->config.disk != NULL), tunnel);
 }
 
 static void tell_status(struct zc_host *h)

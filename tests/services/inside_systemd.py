@@ -60,7 +60,7 @@ def check_first_client_starts_the_hub():
 
 
 def check_status_text():
-    want = re.compile(r"\d+ sessions, 1 queued, 0 leased, storage ok")
+    want = re.compile(r"\d+ sessions?, 1 queued, 0 leased, storage ok")
     wait_for(lambda: want.fullmatch(show("StatusText")))
 
 

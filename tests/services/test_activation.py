@@ -246,7 +246,7 @@ class Notify(Case):
         c.put("q", "x")
         c.put("q", "y")
         c.call(v=1, op="reserve", id="r", name="q")
-        self.until("1 sessions, 1 queued, 1 leased")
+        self.until("1 session, 1 queued, 1 leased")
         c.close()
         self.until("0 sessions, 2 queued, 0 leased")
         self.stop()

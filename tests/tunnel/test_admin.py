@@ -63,7 +63,7 @@ class Drain(Case):
         told, path = self.service_manager()
         h = self.tunnel_hub(self.r, env={"NOTIFY_SOCKET": path})
         s = self.spoke(h, env={"NOTIFY_SOCKET": path}).joined()
-        for daemon, who in ((s, "joined"), (h, "sessions")):
+        for daemon, who in ((s, "joined"), (h, ", 1 spoke, ")):
             self.assertEqual(cli("drain", listen=daemon.listen).returncode, 0)
 
             def said():
