@@ -52,8 +52,8 @@ def need_nix():
         harness.skip("no nix-instantiate: make deps installs it")
 
 
-def nix(*argv, store=None, cwd=None, timeout=60):
-    """Runs a nix command; with a store, everything it writes is there."""
+def environment(store=None):
+    """For a nix command; with a store, everything it writes is there."""
     env = {k: v for k, v in os.environ.items()
            if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
            and (k == "NIX_PATH" or not k.startswith("NIX_"))}
@@ -62,7 +62,12 @@ def nix(*argv, store=None, cwd=None, timeout=60):
         env.update(HOME=store, XDG_CACHE_HOME=store + "/cache", NIX_STORE_DIR=store + "/store",
                    NIX_STATE_DIR=store + "/state", NIX_LOG_DIR=store + "/log",
                    NIX_LOCALSTATE_DIR=store + "/local", NIX_CONF_DIR=store + "/conf", TMPDIR=store)
-    return subprocess.run(argv, env=env, cwd=cwd, text=True, capture_output=True,
+    return env
+
+
+def nix(*argv, store=None, cwd=None, timeout=60):
+    """Runs a nix command, as environment() says."""
+    return subprocess.run(argv, env=environment(store), cwd=cwd, text=True, capture_output=True,
                           stdin=subprocess.DEVNULL, timeout=timeout * SLOW)
 
 

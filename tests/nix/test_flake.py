@@ -30,9 +30,12 @@ class Flake(unittest.TestCase):
         # What a store holds is read-only.
         self.addCleanup(subprocess.run, ["chmod", "-R", "u+w", self.dir], check=True)
 
+    def options(self, inputs="nixpkgs"):
+        return ["--offline", "--override-input", inputs, "path:" + self.stub,
+                "--no-write-lock-file"]
+
     def nix(self, *words, inputs="nixpkgs", timeout=60):
-        got = ev.nix("nix", *words, "--offline", "--override-input", inputs, "path:" + self.stub,
-                     "--no-write-lock-file", store=self.store, timeout=timeout)
+        got = ev.nix("nix", *words, *self.options(inputs), store=self.store, timeout=timeout)
         self.assertEqual(got.returncode, 0, got.stderr[-3000:])
         return got.stdout
 
@@ -168,15 +171,16 @@ class Flake(unittest.TestCase):
             self.runs(outputs["out"])
 
         def runs(self, out):
-            """nix run .# -- serve --local, with what was built."""
-            program = self.nix("eval", "--raw", "path:%s#apps.x86_64-linux.default.program"
-                               % self.flake)
-            self.assertEqual(program, out + "/bin/zmqcat")
+            """nix run .# -- serve --local, in the flake's directory, and what it runs."""
             path = os.path.join(self.dir, "s")
-            p = subprocess.Popen([program, "serve", "--local", "--listen", path])
+            p = subprocess.Popen(["nix", "run", *self.options(), ".#", "--", "serve", "--local",
+                                  "--listen", path], cwd=self.flake,
+                                 env=ev.environment(self.store), stdin=subprocess.DEVNULL)
+            self.addCleanup(p.wait)
             self.addCleanup(p.kill)
-            harness.wait_for(lambda: os.path.exists(path), 20)
-            got = subprocess.run([program, "ping", "--listen", path], text=True,
+            harness.wait_for(lambda: os.path.exists(path) or p.poll() is not None, 60)
+            self.assertEqual(os.readlink("/proc/%d/exe" % p.pid), out + "/bin/zmqcat-hub")
+            got = subprocess.run([out + "/bin/zmqcat", "ping", "--listen", path], text=True,
                                  capture_output=True)
             self.assertEqual((got.returncode, got.stdout), (0, "pong\n"))
             p.terminate()
