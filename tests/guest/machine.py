@@ -113,7 +113,7 @@ class Guest:
         self.process, self.lines = None, []
         container.write(os.path.join(BUILD, "guest", "console"), "")
         folder = os.path.join(self.dir, "payload")
-        payload.fill(folder, 4 * SLOW, 3, 1, "/dev/ttyS0", SKIPPED)
+        payload.fill(folder, 4 * SLOW, 10, 1, "/dev/ttyS0", SKIPPED)
         with open(folder + "/run.sh", "a") as f:
             f.write(OUT)
         with tarfile.open(self.dir + "/payload.tar", "w") as tar:
@@ -130,7 +130,7 @@ class Guest:
             "-device", "nvme,drive=%s,serial=%s" % (name, name)]
 
     def boot(self):
-        argv = ["timeout", "-k", "5", str(int(400 * SLOW))] + list(QEMU)
+        argv = ["timeout", "-k", "5", str(int(600 * SLOW))] + list(QEMU)
         argv += ["-kernel", self.image + "/vmlinuz"]
         argv += self.drive("r", self.image + "/root.ext4", True)
         argv += self.drive("p", self.dir + "/payload.tar", True)
@@ -158,7 +158,7 @@ class Guest:
     def wait(self, what):
         """Until it is told, or the guest has ended."""
         harness.wait_for(lambda: self.told(what) is not None or self.process.poll() is not None,
-                         450, 0.1)
+                         650, 0.1)
         got = self.told(what)
         if got is None:
             raise AssertionError("the guest ended: %s\n%s" % (

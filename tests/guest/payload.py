@@ -8,8 +8,9 @@ sys.path[:0] = [os.path.join(TESTS, "services"), TESTS]
 import container, harness
 from harness import BUILD, ROOT, SLOW
 
-FILES = ("harness.py", "program.py", "services/manager.py", "guest/world.py", "guest/load.py",
-         "guest/scenario.py", "guest/after_cut.py", "vectors/original-mailbox-2.json")
+FILES = ("harness.py", "program.py", "services/manager.py", "guest/world.py", "guest/held.py",
+         "guest/load.py", "guest/scenario.py", "guest/after_cut.py",
+         "vectors/original-mailbox-2.json")
 # The first boot ends by the power cut.
 RUN = """mkdir -p /run/result
 export ZMQCAT_TEST_SLOW=%s ROUNDS=%d OWN_KERNEL=%d PYTHONUNBUFFERED=1

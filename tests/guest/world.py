@@ -4,7 +4,7 @@ a relay. Runs inside the machine."""
 import contextlib, json, os, re, subprocess, sys
 
 from harness import SLOW, Closed, Conn, wait_for
-from manager import Bus, put_file, run, run_checks, systemctl
+from manager import Bus, equal, put_file, run, run_checks, systemctl
 
 PAYLOAD, RESULT = sys.argv[1], sys.argv[2]
 # What outlives the power cut; mounted before this runs.
@@ -187,6 +187,16 @@ def make():
     for letter in "abc":
         Spoke(letter).write_units()
     systemctl("daemon-reload")
+
+
+def fill_disk():
+    """Nobody but root has room on the disk that is kept, until the file is removed whose name this
+    returns."""
+    disk = os.statvfs(KEPT)
+    with open(KEPT + "/filler", "wb") as f:
+        os.posix_fallocate(f.fileno(), 0, disk.f_bavail * disk.f_frsize)
+    equal(os.statvfs(KEPT).f_bavail, 0)
+    return f.name
 
 
 def remember(**facts):
