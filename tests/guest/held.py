@@ -89,13 +89,13 @@ class Held:
         found = {k: more(self.first[k], now[k]) for k in now}
         return {k: n for k, n in found.items() if n}
 
-    def judge(self):
-        """Memory, too, grows by little for so many times."""
+    def judge(self, rounds):
+        """Memory, too, grows by little for so many rounds."""
         print("memory", self.memory[0], self.memory[-1])
         assert len(self.memory) > 3, self.memory
         settled, last = self.memory[len(self.memory) // 4], self.memory[-1]
         grown = {k: n - settled[k] for k, n in last.items()
-                 if n - settled[k] > 128 + 2 * len(self.memory)}
+                 if n - settled[k] > 128 + 3 * rounds}
         assert not grown, (grown, settled, last)
 
 

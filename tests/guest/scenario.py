@@ -474,8 +474,8 @@ def check_no_leak_of_starts_and_stops():
         if n % max(1, ROUNDS // 3) == 0:
             spoke_c.joined(30)
             running.look()
-    stopped.judge()
-    running.judge()
+    stopped.judge(ROUNDS)
+    running.judge(ROUNDS)
 
 
 def readable(folder):
