@@ -67,27 +67,25 @@ class Away(Case):
         self.r.thaw()
         s.joined(20)
 
+    def stop_in_a_black_hole(self):
+        self.r.freeze()
+        self.addCleanup(self.r.thaw)
+        for daemon in (self.h, self.s):
+            start = time.monotonic()
+            self.assertEqual(daemon.stop(), 0)
+            self.assertLess(time.monotonic() - start, 5 * harness.SLOW)
+
     def test_h16_stop_while_the_relay_is_a_black_hole(self):
         local, tunnelled = self.conn(self.h, hello=True), self.conn(self.s, hello=True, timeout=20)
         for c in (local, tunnelled):
             c.send(v=1, op="take", name="never", id="t")
             c.sync()
-        self.r.freeze()
-        self.addCleanup(self.r.thaw)
-        for daemon in (self.h, self.s):
-            start = time.monotonic()
-            self.assertEqual(daemon.stop(), 0)
-            self.assertLess(time.monotonic() - start, 5 * harness.SLOW)
+        self.stop_in_a_black_hole()
         self.assertTrue(local.closed() and tunnelled.closed())
 
     def test_h16_stop_of_a_crowd_while_the_relay_is_a_black_hole(self):
         takes, sub, deaf = self.crowd(self.s)
-        self.r.freeze()
-        self.addCleanup(self.r.thaw)
-        for daemon in (self.h, self.s):
-            start = time.monotonic()
-            self.assertEqual(daemon.stop(), 0)
-            self.assertLess(time.monotonic() - start, 5 * harness.SLOW)
+        self.stop_in_a_black_hole()
         for c in (*takes, sub, deaf):
             self.assertTrue(c.closed())
         self.r.thaw()

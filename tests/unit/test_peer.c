@@ -6,20 +6,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "peer_us.h"
 #include "test.h"
 
 TEST(unix_peer_is_a_uid)
 {
-    int fds[2];
-    char want[40];
-    struct zc_peer_text p;
-    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-    CHECK_INT(zc_peer_identify(fds[0], &p), 0);
-    snprintf(want, sizeof(want), "uid:%lu", (unsigned long)getuid());
-    CHECK(strcmp(p.identity, want) == 0);
-    CHECK(strcmp(p.name, "@") == 0);
-    close(fds[0]);
-    close(fds[1]);
+    check_peer_is_us();
 }
 
 /* Connects `from` to a listener at `to`, and checks the identity against the client's own port. */
