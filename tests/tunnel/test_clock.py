@@ -33,7 +33,7 @@ class Clock(Case):
         return clock
 
     def works(self, spoke):
-        c = self.conn(spoke, timeout=10)
+        c = self.conn(spoke, timeout=20)
         c.put("alive", "x")
         self.assertEqual(c.call(v=1, op="take", name="alive", id="t")["text"], "x")
 
@@ -44,13 +44,13 @@ class Clock(Case):
                 getattr(s, end)()
                 self.set_clock(s, -DAY)
                 s.start()
-                s.joined(5)
+                s.joined(12)
                 self.works(s)
                 self.assertIn("was set back", s.logged())
                 # And once more: it goes on from where it is.
                 s.kill()
                 s.start()
-                s.joined(5)
+                s.joined(12)
 
     def test_without_the_file_the_hub_takes_it_for_a_replay(self):
         """If this fails the test above proves nothing."""
@@ -59,7 +59,7 @@ class Clock(Case):
         os.unlink(s.key + ".stamp")
         self.set_clock(s, -DAY)
         s.start()
-        time.sleep(6)
+        time.sleep(12)
         self.assertNotEqual(s.status()["tunnel"]["state"], "up")
         self.assertRegex(s.logged(), r"key\.stamp does not exist yet: made; .*check the clock")
 
@@ -81,7 +81,7 @@ class Clock(Case):
         s.stop()
         self.assertAlmostEqual(self.stored(s), now, delta=60)
         s.start()
-        s.joined(5)
+        s.joined(12)
         s.kill()
         self.assertAlmostEqual(self.stored(s), now + 3600, delta=60)
 
@@ -97,7 +97,7 @@ class Clock(Case):
         clock.move(0)
         s.kill()
         s.start()
-        s.joined(5)
+        s.joined(12)
 
     def test_files_that_are_of_no_use(self):
         for text, says in (("", "is damaged: made anew"),
@@ -109,7 +109,7 @@ class Clock(Case):
             with self.subTest(text[:30]):
                 s = self.spoke(self.h, start=False)
                 write_file(s.key + ".stamp", text)
-                s.start().joined(5)
+                s.start().joined(12)
                 self.assertEqual(len(re.findall(r"key\.stamp ", s.logged())), 1, s.logged())
                 self.assertRegex(s.logged(), r"key\.stamp %s.*: check the clock" % says)
                 self.assertAlmostEqual(self.stored(s), time.time() + 3600, delta=60)
@@ -130,7 +130,7 @@ class Clock(Case):
         s.stop()
         self.set_clock(s, -int(time.time()) + 60)
         s.start()
-        s.joined(5)
+        s.joined(12)
         self.assertIn("was set back", s.logged())
 
     def test_nothing_is_written_without_a_key_file(self):
